@@ -133,13 +133,15 @@ const chatBody = top()
   .has('thinking', { inside: thinking })
   .has('reasoning', { inside: reasoning })
   .has('chat_template_kwargs', { inside: template })
-  .has('prediction', { inside: prediction, read: (draft, { start, end }) => predict(draft, end - start) })
+  .has('prediction', {
+    inside: prediction,
+    read(draft, value) {
+      if (!read.isNull(value)) predict(draft, value.end - value.start)
+    },
+  })
   .has('n', read.answers)
   .has('n_cmpl', read.answers) // llama.cpp reads it before `n`
-  .has('best_of', (draft, value, frame) => {
-    read.answers(draft, value, frame)
-    draft.writesUnseen ||= draft.n > 1
-  })
+  .has('best_of', read.bestOf)
   .has('messages', { inside: message })
   .has('tools', { inside: tool })
   // the answer would come later, by a request that is not charged

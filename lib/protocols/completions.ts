@@ -50,9 +50,7 @@ const completionsBody = top({
   .has('max_tokens', read.maximum('max_tokens'))
   .has('n', read.answers)
   .has('n_cmpl', read.answers)
-  .has('best_of', (draft, value) => {
-    draft.bestOf = Math.max(draft.bestOf, read.numberIn(value) ?? 1)
-  })
+  .has('best_of', read.bestOf)
   // the prompt would stand in the answer, and be counted as written
   .has('echo', (draft, value) => {
     if (read.isOn(value)) draft.invalid ??= 'echo'

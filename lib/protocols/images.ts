@@ -3,6 +3,7 @@
 import { ContentKeys } from './answers/content.ts'
 import { DocumentMeter, type DocumentRules } from './answers/document-meter.ts'
 import type { StreamEvent } from './answers/events.ts'
+import type { MeterOptions } from './answers/meter.ts'
 import { type EventRules, StreamMeter } from './answers/stream-meter.ts'
 import { openAiWords } from './chat.ts'
 import { type Fields, fieldsOf } from './json/text.ts'
@@ -91,17 +92,24 @@ const DOCUMENT_KEYS = new ContentKeys({ encoded: ['b64_json', 'url'] })
 
 const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'error', 'size', 'quality'])
 
-/** Returns null when there is neither a picture nor a number. `byPiece`: pictures have a price, and need no report of tokens beside it. */
+/** `pictures`, `input`: these have a price, as the options of the meter say. */
+type Priced = Pick<MeterOptions, 'pictures' | 'input'>
+
+/** Returns null when there is neither a picture nor a number. Where pictures have a price, they need no report of tokens beside it. */
 function reportOf(
   images: number,
   value: unknown,
   kinds: readonly CountedKind[],
-  byPiece: boolean,
+  priced: Priced,
   seen = images,
 ): Report | null {
+  const byPiece = priced.pictures === true
   const fields = fieldsOf(value)
-  const input = first(fields, 'input_tokens')
   const output = first(fields, 'output_tokens')
+  const total = first(fields, 'total_tokens')
+  // some upstreams bill the output alone, and report it and a total
+  const rest = output === null || total === null ? null : Math.max(0, total - output)
+  const input = first(fields, 'input_tokens') ?? rest
   const usage = fromPrompt({
     prompt: input ?? 0,
     output: output ?? 0,
@@ -113,7 +121,8 @@ function reportOf(
   usage.images = images
   const namesOutput = output !== null || (byPiece && images > 0)
   const seenImages = Math.min(seen, images)
-  return usageReport(usage, { namesInput: byPiece || input !== null, namesOutput, kinds, seenImages })
+  const namesInput = input !== null || (byPiece && priced.input !== true)
+  return usageReport(usage, { namesInput, namesOutput, kinds, seenImages })
 }
 
 class Rules implements EventRules {
@@ -125,10 +134,10 @@ class Rules implements EventRules {
    */
   #completed = 0
   #ofSequence = 0
-  readonly #byPiece: boolean
+  readonly #priced: Priced
 
-  constructor(byPiece: boolean) {
-    this.#byPiece = byPiece
+  constructor(priced: Priced) {
+    this.#priced = priced
   }
 
   knows({ type }: StreamEvent): boolean {
@@ -141,7 +150,7 @@ class Rules implements EventRules {
     if (type.endsWith('.partial_succeeded')) {
       this.#ofSequence++
       this.#kinds.add(kindIn(event.fieldsOr(...LAST)))
-      meter.report(reportOf(this.#ofSequence, undefined, this.#kinds.list, this.#byPiece))
+      meter.report(reportOf(this.#ofSequence, undefined, this.#kinds.list, this.#priced))
     }
     if (!type.endsWith('.completed')) return
     this.#completed++
@@ -152,7 +161,7 @@ class Rules implements EventRules {
     const pieces = this.#ofSequence === 0 ? (generated ?? this.#completed) : Math.max(this.#ofSequence, generated ?? 0)
     if (this.#ofSequence === 0) this.#kinds.add(kindIn(fields), generated ?? 1)
     const seen = Math.max(this.#completed, this.#ofSequence)
-    meter.report(reportOf(pieces, usage, this.#kinds.list, this.#byPiece, seen))
+    meter.report(reportOf(pieces, usage, this.#kinds.list, this.#priced, seen))
   }
 }
 
@@ -161,7 +170,7 @@ const LAST = ['usage', 'size', 'quality']
 
 const kindIn = (event: Fields): PictureKind => pictureKind(event['size'], event['quality'])
 
-const documentRules = (byPiece: boolean): DocumentRules => ({
+const documentRules = (priced: Priced): DocumentRules => ({
   members: MEMBERS,
   own: ['data'],
   keys: DOCUMENT_KEYS,
@@ -170,12 +179,9 @@ const documentRules = (byPiece: boolean): DocumentRules => ({
     const images = Math.max(document.itemsOf('data'), pieces)
     const kinds = new PictureKinds()
     kinds.add(pictureKind(document.value('size'), document.value('quality')), images)
-    return reportOf(images, document.value('usage'), kinds.list, byPiece)
+    return reportOf(images, document.value('usage'), kinds.list, priced)
   },
 })
-
-const PIECES = documentRules(true)
-const TOKENS = documentRules(false)
 
 const PATH = '/v1/images/generations'
 
@@ -203,10 +209,10 @@ export const images: ProtocolRow = {
   asksForUsage: false,
   price: { cover: [['image'], ['input', 'output'], ['request']], pictures: true, cachesWhenAsked: false },
   terminalIsLast: false,
-  meter: ({ events, pictures = false, mostOutput }) =>
+  meter: ({ events, pictures = false, input = false, mostOutput }) =>
     events
-      ? new StreamMeter(new Rules(pictures), STREAM_KEYS, null, pictures)
-      : new DocumentMeter(pictures ? PIECES : TOKENS, mostOutput, null, pictures),
+      ? new StreamMeter(new Rules({ pictures, input }), STREAM_KEYS, null, pictures)
+      : new DocumentMeter(documentRules({ pictures, input }), mostOutput, null, pictures),
   words: openAiWords,
   countAnswer: null,
   encodedPictures: { array: 'data', encoded: 'b64_json', link: 'url' },

@@ -82,7 +82,7 @@ export const METRICS = {
   usageCounted: counter(
     'gateway_usage_counted_total',
     ['channel'],
-    'Whole answers whose upstream reported no usage that could be read, so that what they used was counted.',
+    'Whole answers whose upstream reported no usage that could be read, or only a half of it, so that what they used was counted.',
   ),
   finishUnknown: counter(
     'gateway_finish_unknown_total',

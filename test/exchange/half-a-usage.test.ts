@@ -168,6 +168,9 @@ t.test('pictures that cost their tokens, of an answer that does not report them'
     [undefined, estimate => estimate * 2 + 20 * 8, 'counted'],
     [{ input_tokens: 100 }, () => 100 * 2 + 20 * 8, 'counted'],
     [{ output_tokens: 60 }, estimate => estimate * 2 + 60 * 8, 'counted'],
+    [{ output_tokens: 60, total_tokens: 60 }, () => 60 * 8, 'reported'],
+    [{ output_tokens: 60, total_tokens: 90 }, () => 30 * 2 + 60 * 8, 'reported'],
+    [{ output_tokens: 60, total_tokens: 0 }, () => 60 * 8, 'reported'],
     [{ input_tokens: 100, output_tokens: 60 }, () => 100 * 2 + 60 * 8, 'reported'],
   ]
   let estimate = 0
@@ -179,4 +182,41 @@ t.test('pictures that cost their tokens, of an answer that does not report them'
     t.match(row, { images: 1, charge: charge(estimate), basis }, JSON.stringify(usage))
   }
   t.ok(estimate > 90)
+})
+
+for (const [what, price, basis] of [
+  ['cost a price and their input', { image: 0.001, input: 2 }, 'counted'],
+  ['cost a price alone', { image: 0.001 }, 'reported'],
+] as const)
+  t.test(`pictures that ${what}, of an answer that reports no tokens`, async t => {
+    const s = await open(t, { prices: { [MODEL]: price } })
+    s.at('a').script = call => call.whole(200, { created: 1, data: [{ url: 'https://example.com/a.png' }] })
+    await s.ask({ path: '/v1/images/generations', headers: HEADERS, body: { model: MODEL, prompt: QUESTION } }).end()
+    const row = (await s.books()).rows.at(-1)
+    const input = row?.input as number
+    t.equal(input > 90, basis === 'counted')
+    t.match(row, { images: 1, basis, charge: 1000 + input * 2 })
+  })
+
+t.test('input beside a prompt that is not reported is charged beside its estimate', async t => {
+  const s = await open(t, { prices: PRICES })
+  const rows: [name: string, beside: object][] = [
+    ['chat', { citation_tokens: 30 }],
+    ['generate', { toolUsePromptTokenCount: 30 }],
+    ['responses', { image_gen: { input_tokens: 30 } }],
+  ]
+  for (const [name, beside] of rows) {
+    const form = FORMS[name] as Form
+    const headers = { ...HEADERS, 'x-gamma-api-key': HEADERS['x-goog-api-key'] }
+    const inputs: number[] = []
+    for (const more of [{}, beside]) {
+      const usage = { ...form.usage({ output: 60 }), ...more }
+      const tool_usage = 'image_gen' in more ? more : undefined
+      s.at('a').script = call => call.whole(200, { ...form.document(usage), tool_usage })
+      await s.ask({ path: form.path, headers, body: form.body }).end()
+      inputs.push((await s.books()).rows.at(-1)?.input as number)
+    }
+    t.ok((inputs[0] as number) > 90)
+    t.equal(inputs[1], (inputs[0] as number) + 30, name)
+  }
 })

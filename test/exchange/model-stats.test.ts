@@ -154,12 +154,25 @@ const ADVISED = {
     ],
   },
 }
+/** Two passes, both of the model that was asked for. */
+const OWN = {
+  ...ADVISED,
+  usage: {
+    input_tokens: 10,
+    output_tokens: 1000,
+    iterations: [
+      { type: 'message', input_tokens: 10, output_tokens: 1 },
+      { type: 'compaction', model: MODEL, input_tokens: 10, output_tokens: 999 },
+    ],
+  },
+}
 
 for (const [what, path, more, answer, ratio] of [
   ['what a model thinks is learned', 'chat', {}, CHAT, 20_000],
   ['text that is predicted and does not come', 'chat', { prediction: { type: 'content', content: 'x' } }, CHAT, 1000],
   ['answers that are not the best', 'chat', { best_of: 4 }, CHAT, 1000],
   ['what another model wrote', 'messages', {}, ADVISED, 1000],
+  ['what the model wrote in passes that name it is learned', 'messages', {}, OWN, 20_000],
 ] as const)
   t.test(`${what}${ratio === 1000 ? ' is no thought of the model' : ''}`, async t => {
     const s = await open(t, { accounts: { three: 100, four: 100, five: 100 } })

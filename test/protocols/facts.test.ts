@@ -39,6 +39,13 @@ function otherModels(): [Protocol, string, Partial<Facts>][] {
         [protocol, `{"${name}":null}`, { invalid: null }],
       )
     }
+  // these are the upstream's where it runs tools, and elsewhere may be anything, such as the form of a file
+  for (const name of ['container', 'preset', 'data_sources']) {
+    for (const protocol of ['images', 'embeddings', 'rerank', 'moderations', 'speech'] as const)
+      rows.push([protocol, `{"${name}":"wav"}`, { invalid: null }])
+    for (const protocol of ['messages', 'chat', 'responses'] as const)
+      rows.push([protocol, `{"${name}":"wav"}`, { invalid: name }])
+  }
   for (const protocol of ['messages', 'chat', 'responses', 'images', 'embeddings'] as const)
     for (const name of ['providerOptions', 'provider_options'])
       rows.push(
@@ -47,6 +54,19 @@ function otherModels(): [Protocol, string, Partial<Facts>][] {
       )
   return rows
 }
+
+/** What an upstream may write that is no part of the answer. */
+const unseen = (): [Protocol, string, Partial<Facts>][] => [
+  ['chat', '{"max_tokens":10,"prediction":null}', { writesUnseen: false, maxOutput: 10 }],
+  ['chat', '{"max_tokens":10,"prediction":"text"}', { writesUnseen: true, maxOutput: 16 }],
+  ['chat', '{"max_tokens":10,"prediction":{}}', { writesUnseen: true, maxOutput: 12 }],
+  ['chat', '{"n":2,"best_of":null}', { writesUnseen: false, n: 2 }],
+  ['chat', '{"n":2,"best_of":1}', { writesUnseen: false, n: 2 }],
+  ['chat', '{"best_of":2,"n":2}', { writesUnseen: false, n: 2 }],
+  ['chat', '{"best_of":3,"n":2}', { writesUnseen: true, n: 3 }],
+  ['chat', '{"n":2,"extra_body":{"best_of":3}}', { writesUnseen: true, n: 3 }],
+  ['chat', '{"best_of":[2]}', { writesUnseen: true, n: 1e6 }],
+]
 
 t.test('what is no JSON object', async t => {
   const rows = [
@@ -206,6 +226,7 @@ t.test('what is asked: tiers, and how pictures are to be', async t => {
     ['generate', '{"service_tier":"SERVICE_TIER_UNSPECIFIED"}', tiers(null)],
     ['chat', '{"service_tier":5}', refused('service_tier')],
     ...otherModels(),
+    ...unseen(),
     ['chat', '{"data_sources":[{"type":"azure_search"}]}', refused('data_sources')],
     ['chat', '{"data_sources":[]}', { invalid: null }],
     ['chat', '{"service_tier":""}', refused('service_tier')],

@@ -224,9 +224,33 @@ t.test('senseless numbers are not reported', async t => {
       }
       const meter = protocolRow('chat').meter({ ...OPTIONS, events: false })
       feed(meter, Buffer.from(JSON.stringify({ choices: [], usage })))
-      const want = names === 'input' ? { input: 3, output: 0 } : { input: 0, output: 4 }
-      t.match(meter, { usage: want, namesInput: names === 'input', final: names === 'output' }, JSON.stringify(usage))
+      // the total tells the half that is missing
+      const want = names === 'input' ? { input: 3, output: 6 } : { input: 5, output: 4 }
+      t.match(meter, { usage: want, namesInput: true, final: true }, JSON.stringify(usage))
     }
+})
+
+t.test('a total and one half of a usage', async t => {
+  const INPUT = { namesInput: true, final: false }
+  const OUTPUT = { namesInput: false, final: true }
+  const WHOLE = { namesInput: true, final: true }
+  const rows: [usage: object, input: number, output: number, told: object][] = [
+    [{ prompt_tokens: 3 }, 3, 0, INPUT],
+    [{ prompt_tokens: 3, total_tokens: 3 }, 3, 0, INPUT],
+    [{ prompt_tokens: 3, total_tokens: 2 }, 3, 0, INPUT],
+    [{ prompt_tokens: 3, total_tokens: 9, citation_tokens: 2 }, 5, 0, INPUT],
+    [{ prompt_tokens: 3, total_tokens: 9, completion_tokens_details: { reasoning_tokens: 6 } }, 3, 6, WHOLE],
+    [{ prompt_tokens: 3, total_tokens: 9, completion_tokens_details: { reasoning_tokens: 7 } }, 3, 7, INPUT],
+    [{ completion_tokens: 4, total_tokens: 4 }, 0, 4, OUTPUT],
+    [{ completion_tokens: 4, total_tokens: 9, completion_tokens_details: { reasoning_tokens: 2 } }, 0, 4, OUTPUT],
+    [{ completion_tokens: 4, total_tokens: 9, cached_tokens: 2 }, 3, 4, WHOLE],
+    [{ completion_tokens: 4, total_tokens: 9, cached_tokens: 5 }, 0, 4, OUTPUT],
+  ]
+  for (const [usage, input, output, told] of rows) {
+    const meter = protocolRow('chat').meter({ ...OPTIONS, events: false })
+    feed(meter, Buffer.from(JSON.stringify({ choices: [], usage })))
+    t.match(meter, { usage: { input, output }, ...told }, JSON.stringify(usage))
+  }
 })
 
 t.test('the withheld event, and nothing else', async t => {

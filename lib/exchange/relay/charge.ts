@@ -13,6 +13,7 @@ import { type Micro, micro, subtract, ZERO } from '../../base/money.ts'
 import type { CommitGroup, Hold } from '../../ledger/ledger.ts'
 import type { Bill, BilledAnswer, Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/requests/facts.ts'
+import type { Pass } from '../../protocols/words/reports.ts'
 import { withUnseen } from '../../protocols/words/server-tools.ts'
 import type { Protocol } from '../../protocols/names.ts'
 import { protocolRow } from '../../protocols/table.ts'
@@ -22,7 +23,7 @@ import type { Attempt } from '../../upstream/attempt.ts'
 import type { Candidate } from '../../world/table.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { CLIENT_CLOSED, giveRightBack } from '../record/ending.ts'
-import { boundsAt, isNamed, isOnline, partsOf } from '../record/need.ts'
+import { boundsAt, isNamed, isOnline, modelsBehind, partsOf } from '../record/need.ts'
 import { clientIdOf, upstreamIdOf } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
 import type { Asking, GivenUp } from './asking.ts'
@@ -318,8 +319,10 @@ function noteUnpaid(
  */
 function learn(x: Exchange, services: Services, { how, reading, candidate }: Charged, used: Used): void {
   const { basis, usage, passes } = used
-  if (how !== 'completed' || basis !== 'reported' || reading === null || passes.some(pass => pass.model !== null))
-    return
+  if (how !== 'completed' || basis !== 'reported' || reading === null) return
+  const isOther = ({ model }: Pass) =>
+    model !== null && !modelsBehind(candidate.channel, model, x.model).includes(x.model)
+  if (passes.some(isOther)) return
   const { meter, sent } = reading
   const beside = usage.output_image + usage.output_audio + meter.images
   const facts = sent ?? (x.facts as Facts)

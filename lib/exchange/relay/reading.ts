@@ -169,6 +169,7 @@ export class Reading {
       lengthStop,
       cacheTtl: facts?.cacheTtl ?? '5m',
       pictures: x.tariff?.pricesPictures ?? false,
+      input: x.tariff?.has('input') ?? false,
       searches: x.tariff?.pricesSearches ?? false,
       tools: facts !== null && facts.tools.length > 0,
       type,

@@ -123,10 +123,14 @@ function withoutSeconds(x: Exchange, o: Ended): Used {
   }
 }
 
-/** The input that is not reported is estimated, less what the upstream names of it. */
+/**
+ * The input that is not reported is estimated, less what the upstream names of it, which is what was read from a cache or written to
+ * one. Other input that it names came beside the prompt, such as what a tool found.
+ */
 function withInput(x: Exchange, usage: Usage, { namesInput }: Meter): Usage {
   if (namesInput) return usage
-  return { ...usage, input: usage.input + Math.max(0, inputOf(estimate(x)) - inputOf(usage)) }
+  const cached = inputOf(usage) - usage.input - usage.input_audio - usage.input_image
+  return { ...usage, input: usage.input + Math.max(0, inputOf(estimate(x)) - cached) }
 }
 
 const basisOfReport = ({ namesInput }: Meter): Basis => (namesInput ? 'reported' : 'counted')

@@ -121,6 +121,8 @@ export interface MeterOptions {
    * them.
    */
   pictures?: boolean
+  /** True: tokens of input have a price. */
+  input?: boolean
   /** True: searches have a price, for which events of streams are read that only tell of searches. */
   searches?: boolean
   /** True: the request names tools that cost by the piece, for which the events are read that tell of calls. */

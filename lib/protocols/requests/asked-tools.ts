@@ -162,7 +162,7 @@ const providerOptions = { alias: 'provider_options', inside: new Place().has('ga
 
 /** Adds all members to a place that name other models to turn to, whose prices are not known here. */
 export function withoutOthers(place: Place): Place {
-  for (const [name, { cost }] of Object.entries(SWITCHES)) if (cost === 'stored') place.has(name, read.stored(name))
+  for (const [name, { turns }] of Object.entries(SWITCHES)) if (turns) place.has(name, read.stored(name))
   return place.has('fallbacks', read.stored('fallbacks')).has('providerOptions', providerOptions)
 }
 

@@ -324,7 +324,10 @@ export function factsOf(draft: Draft, bodyBytes: number, openedAt: number): Fact
   const uses = usesOf(draft)
   // text that is predicted and does not come is billed beside the maximum, and a token has at least a byte
   if (maximum !== null) draft.maxOutput = Math.min(MOST_TOKENS, maximum + draft.predictedBytes)
-  draft.n = Math.min(MOST_N, Math.max(draft.n, draft.sequence ? (draft.sequenceLimit ?? LONGEST_SEQUENCE) : 1))
+  // of more answers than are wanted, some are written and billed that nobody gets
+  draft.writesUnseen ||= draft.bestOf > draft.n
+  const written = Math.max(draft.n, draft.bestOf)
+  draft.n = Math.min(MOST_N, Math.max(written, draft.sequence ? (draft.sequenceLimit ?? LONGEST_SEQUENCE) : 1))
   completePrompt(draft, bodyBytes, uses.all)
   draft.units = draft.searchUnits?.most ?? 1
   draft.searches = uses.searches

@@ -79,6 +79,11 @@ export const answers: Read = (draft, value) => {
   draft.n = Math.max(draft.n, numberIn(value) ?? 1)
 }
 
+/** Reads of how many answers the best are wanted. */
+export const bestOf: Read = (draft, value) => {
+  draft.bestOf = Math.max(draft.bestOf, numberIn(value) ?? 1)
+}
+
 const largest = (a: number | null, b: number | null): number | null =>
   a === null ? b : b === null ? a : Math.max(a, b)
 

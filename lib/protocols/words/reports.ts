@@ -379,7 +379,7 @@ export class UsageWords {
   /** Returns the report of a usage; null = the tokens of the prompt and of the completion are missing. `add`: adds what is reported elsewhere. */
   report(value: unknown, add?: (usage: Usage) => void): Report | null {
     if (!isFields(value)) return null
-    const numbers = this.#numbersOf(value)
+    const numbers = completed(this.#numbersOf(value))
     const { prompt, completion, written_1h: written1h } = numbers
     if (prompt === null && completion === null) return null
     const details = fieldsOf(value[this.#details.prompt])
@@ -418,6 +418,20 @@ export class UsageWords {
     }
     return numbers
   }
+}
+
+/**
+ * Of a report that names the total and only one half, the other half is the rest. A total that is no more than the half that is named
+ * tells nothing of the other; nor does one that may include more: input beside the prompt, or reasoning beside the completion.
+ */
+function completed(numbers: Numbers): Numbers {
+  const { prompt, completion, total, beside, reasoning, cached, written } = numbers
+  if (beside > 0) return numbers
+  if (prompt !== null && completion === null && total > prompt && total - prompt >= reasoning)
+    numbers.completion = total - prompt
+  if (prompt === null && completion !== null && reasoning === 0 && total > completion + cached + written)
+    numbers.prompt = total - completion
+  return numbers
 }
 
 /**

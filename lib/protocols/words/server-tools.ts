@@ -87,6 +87,8 @@ export const GENERATE_TOOLS: Readonly<Record<string, ToolCost>> = {
 export interface Switch {
   cost: ToolCost
   always?: true
+  /** It names other models to turn to, which protocols without tools refuse too. */
+  turns?: true
 }
 
 /** The switches of messages, chat and responses, in the body and in its `extra_body`. */
@@ -100,10 +102,10 @@ export const SWITCHES: Readonly<Record<string, Switch>> = {
   enable_deep_search: { cost: 'other', always: true },
   enable_code_interpreter: { cost: 'code_execution' },
   compound_custom: { cost: 'other', always: true },
-  route: { cost: 'stored' },
-  models: { cost: 'stored' },
-  context_window_fallbacks: { cost: 'stored' },
-  content_policy_fallbacks: { cost: 'stored' },
+  route: { cost: 'stored', turns: true },
+  models: { cost: 'stored', turns: true },
+  context_window_fallbacks: { cost: 'stored', turns: true },
+  content_policy_fallbacks: { cost: 'stored', turns: true },
   preset: { cost: 'stored' },
   data_sources: { cost: 'stored' },
   container: { cost: 'stored' },
