@@ -108,7 +108,7 @@ function reportOf(
   const output = first(fields, 'output_tokens')
   const total = first(fields, 'total_tokens')
   // some upstreams bill the output alone, and report it and a total
-  const rest = output === null || total === null ? null : Math.max(0, total - output)
+  const rest = output === null || total === null || total < output ? null : total - output
   const input = first(fields, 'input_tokens') ?? rest
   const usage = fromPrompt({
     prompt: input ?? 0,

@@ -170,7 +170,7 @@ t.test('pictures that cost their tokens, of an answer that does not report them'
     [{ output_tokens: 60 }, estimate => estimate * 2 + 60 * 8, 'counted'],
     [{ output_tokens: 60, total_tokens: 60 }, () => 60 * 8, 'reported'],
     [{ output_tokens: 60, total_tokens: 90 }, () => 30 * 2 + 60 * 8, 'reported'],
-    [{ output_tokens: 60, total_tokens: 0 }, () => 60 * 8, 'reported'],
+    [{ output_tokens: 60, total_tokens: 0 }, estimate => estimate * 2 + 60 * 8, 'counted'],
     [{ input_tokens: 100, output_tokens: 60 }, () => 100 * 2 + 60 * 8, 'reported'],
   ]
   let estimate = 0

@@ -167,6 +167,9 @@ const ANSWERS: { protocol: Protocol; whole: Json }[] = [
     })),
   ),
   { protocol: 'responses', whole: { output: [], usage: { input_tokens: 1, output_tokens: 2, total_tokens: 12 } } },
+  // each of these names the input alone
+  { protocol: 'images', whole: { data: [], usage: { input_tokens: 5, output_tokens: 2 } } },
+  { protocol: 'images', whole: { data: [], usage: { output_tokens: 2, total_tokens: 7 } } },
 ]
 
 t.test('every field that the page names is read, and counts as the page says', async t => {
