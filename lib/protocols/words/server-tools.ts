@@ -87,7 +87,7 @@ export const GENERATE_TOOLS: Readonly<Record<string, ToolCost>> = {
 export interface Switch {
   cost: ToolCost
   always?: true
-  /** It names other models to turn to, which protocols without tools refuse too. */
+  /** True: other models to turn to are named, which protocols without tools refuse, too. */
   turns?: true
 }
 
