@@ -65,6 +65,13 @@ export class Buffered {
     return true
   }
 
+  /** Where there is no room for `more` bytes: whether no other account has more than this one would, so that it is the one that left none. */
+  isLargest(accountId: number, more: number): boolean {
+    const own = (this.#ofAccount.get(accountId) ?? 0) + more
+    for (const [id, bytes] of this.#ofAccount) if (id !== accountId && bytes > own) return false
+    return true
+  }
+
   give(accountId: number, bytes: number): void {
     const left = (this.#ofAccount.get(accountId) ?? 0) - bytes
     invariant(left >= 0, `account ${accountId} gives back more than it has`)

@@ -13,25 +13,26 @@ function setUp() {
   const clock = new TestClock()
   clock.advance(1)
   const health = new Health({ clock, onAuthFailure: () => {}, random: () => 0 })
-  const routes = compileRoutes({ channels: [channel('a')] })
+  const routes = compileRoutes({ channels: [channel('a'), channel('b')] })
   health.keep(routes.channels)
   const rests = new UnpaidRests(health)
-  const [candidate] = (routes.find('default', 'm', 'chat') as Route).tiers.flat() as [Candidate]
+  const [candidate, other] = (routes.find('default', 'm', 'chat') as Route).tiers.flat() as [Candidate, Candidate]
   return {
     clock,
     health,
     candidate,
-    unpaid: (times: number, account = 1, worth = 100) => {
-      for (let i = 0; i < times; i++) rests.unpaid(account, candidate, micro(worth), true)
+    other,
+    unpaid: (times: number, account = 1, worth = 100, at = candidate) => {
+      for (let i = 0; i < times; i++) rests.unpaid(account, at, micro(worth), true)
     },
     paid: (charge: number, times = 1) => {
       for (let i = 0; i < times; i++) rests.paid(1, micro(charge))
     },
-    timedOut: (times: number, held = 2_000_000) => {
-      for (let i = 0; i < times; i++) rests.timedOut(1, candidate, micro(held))
+    timedOut: (times: number, held = 2_000_000, at = candidate) => {
+      for (let i = 0; i < times; i++) rests.timedOut(1, at, micro(held))
     },
-    restMs: (account = 1) =>
-      health.rests.restOf({ channel: 'a', key: '', model: 'm' }, account, clock.monotonic())?.ms ?? 0,
+    restMs: (account = 1, channel = 'a') =>
+      health.rests.restOf({ channel, key: '', model: 'm' }, account, clock.monotonic())?.ms ?? 0,
   }
 }
 
@@ -61,6 +62,17 @@ t.test('those that were under way at once are a minute each, up to an hour', asy
   const timed = setUp()
   timed.timedOut(600)
   t.equal(timed.restMs(), MINUTE, 'time-outs took their time already')
+})
+
+t.test('the length of a rest is of one channel and model', async t => {
+  const s = setUp()
+  s.unpaid(40)
+  s.timedOut(1, 100, s.other)
+  t.equal(s.restMs(1, 'b'), MINUTE, 'a time-out elsewhere')
+  s.unpaid(1, 1, 100, s.other)
+  t.equal(s.restMs(1, 'b'), MINUTE, 'the first that cannot be told elsewhere')
+  s.unpaid(1, 1, 100, s.other)
+  t.same([s.restMs(1, 'a'), s.restMs(1, 'b')], [31 * MINUTE, 2 * MINUTE])
 })
 
 t.test('who pays for as much as is not paid is never held up', async t => {

@@ -169,6 +169,7 @@ t.test('the limit is shared by accounts', async t => {
   t.notOk(buffered.take(2, 0, 26, 100), 'another one: half of what is left')
   t.ok(buffered.take(2, 0, 25, 100), 'others find room')
   t.notOk(buffered.take(2, 25, 1, 100))
+  t.same([buffered.isLargest(1, 1), buffered.isLargest(2, 1), buffered.isLargest(2, 25)], [true, false, true])
   for (const [account, bytes] of [50, 25, 12, 6].entries())
     t.ok(account < 2 || buffered.take(1 + account, 0, bytes, 100))
   t.ok(buffered.take(9, 0, 1, 100), 'and so does one more, whatever many have taken')

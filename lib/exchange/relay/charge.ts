@@ -29,7 +29,6 @@ import type { Services } from '../record/services.ts'
 import type { Asking, GivenUp } from './asking.ts'
 import type { Reading } from './reading.ts'
 import type { ResponseWriter } from './response.ts'
-import { NO_MEMORY } from './translation.ts'
 import { causedOf, type Ended, type Hidden, type How, type Used, usedOf } from './usage.ts'
 
 /** What is charged: the parts of an end from which usage, price and cost follow. */
@@ -277,7 +276,7 @@ function rowsOf(x: Exchange, givenUp: readonly GivenUp[]): readonly UsageRow[] {
 
 /**
  * Notes what the account has caused and is not charged: answers that cannot be told, at their price, and at what was held those for which
- * no memory was left, and an upstream that may have written until its first byte was waited for no longer.
+ * the account itself left no memory, and an upstream that may have written until its first byte was waited for no longer.
  */
 function noteUnpaid(
   x: Exchange,
@@ -292,7 +291,7 @@ function noteUnpaid(
   const { unpaidRests } = services
   const held = () => micro((x.hold as Hold).amount)
   if (refusal === 'timeout' && current.sent) unpaidRests.timedOut(id, candidate, held())
-  if (how === 'nothing' && reading?.translation?.failure === NO_MEMORY) unpaidRests.unpaid(id, candidate, held(), false)
+  if (how === 'nothing' && reading?.translation?.isCrowdedByOwn) unpaidRests.unpaid(id, candidate, held(), false)
   const note = (of: Reading | null, one: { channel: string; candidate: Candidate }) => {
     if (of?.translation?.failure?.isCaused !== true) return
     const untold: Ended & { channel: string } = {

@@ -49,6 +49,8 @@ export class Translation {
   hasContent = false
   /** The upstream's own failure, or that its answer cannot be read, or cannot be told; null = all is well. */
   failure: Failure | null = null
+  /** There is no room for the answer because of what its own account has in memory, or what it gave the threads to do. */
+  isCrowdedByOwn = false
   #isFinished = false
   #heldBytes = 0
   /** Another thread writes the answer. */
@@ -142,7 +144,10 @@ export class Translation {
       this.hasContent = result.written.hasContent
       this.failure = result.written.failure
       this.#count()
-    } else this.failure = NO_MEMORY
+    } else {
+      this.failure = NO_MEMORY
+      this.isCrowdedByOwn = true // it has most in the threads' line, or the document was too much for one
+    }
   }
 
   /** What can be told of an answer that was written elsewhere. */
@@ -238,6 +243,7 @@ export class Translation {
     if (more === 0) return
     if (more < 0) buffered.give(id, -more)
     else if (!buffered.take(id, this.#heldBytes, more, this.#x.world.config.limits.bufferedBytes)) {
+      if (this.failure === null) this.isCrowdedByOwn = buffered.isLargest(id, more)
       this.failure ??= NO_MEMORY
       return
     }
