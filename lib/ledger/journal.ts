@@ -85,7 +85,8 @@ export class Journal {
   readonly folder: string
   readonly holder: string
   readonly #o: JournalOptions
-  readonly #lock: Lock
+  /** null = the folder was made again, and another process has locked it. */
+  #lock: Lock | null
   readonly #segments: Segment[] = []
   /** The segment to which records are appended; the last of `#segments`. */
   #active: Segment
@@ -104,6 +105,8 @@ export class Journal {
   #failedMs: number | null = null
   /** True when the active segment may end in half a record: nothing may be appended to it any more. */
   #torn = false
+  /** True when the folder is gone: a write to its open file succeeds, and nobody would find the record. */
+  #isGone = false
   /** Folders that could not be opened to be synced, which is tried again. */
   readonly #unsynced = new Set<string>()
   /** What is tried again is not told before this time (monotonic ms). */
@@ -114,9 +117,7 @@ export class Journal {
     this.#o = options
     this.holder = options.holder
     this.folder = path.join(options.folder, options.holder)
-    mkdirSync(this.folder, { recursive: true, mode: 0o700 })
-    const lock = Lock.take(this.folder)
-    if (lock === null) throw new JournalTaken(`the journal ${this.folder} belongs to another process`)
+    const lock = lockedFolder(this.folder)
     this.#lock = lock
     try {
       this.#active = this.#openNow()
@@ -174,15 +175,16 @@ export class Journal {
 
   /** Makes the segment that follows the active one; until there is one, records are appended to the one that is full. */
   #openNext(): void {
-    if (this.#opening || this.#closed) return
+    if (this.#opening || this.#closed || this.#isGone) return
     this.#opening = true
+    const followed = this.#active
     const file = this.#nextFile()
     const count = this.#count
     open(file, 'a', (error, fd) => {
       if (error !== null) {
         if (this.#closed) return // its folder may be gone, and no file is needed
         this.#tryLater('no further file of the journal can be made: records go on to the full one', error, () =>
-          this.#retryOpenNext(),
+          this.#retryOpenNext(followed),
         )
         return
       }
@@ -193,17 +195,17 @@ export class Journal {
     })
   }
 
-  #retryOpenNext(): void {
+  #retryOpenNext(followed: Segment): void {
     this.#opening = false
-    if (this.#active.bytes >= this.#segmentBytes) this.#openNext()
+    if (this.#active === followed) this.#openNext()
   }
 
   /**
    * Writes a record of so many settlements: when this returns, a crash of the process loses none of them. Returns the record's segment, or
-   * null when the disk refused it or the journal is closed. Never throws.
+   * null when the disk refused it, or the journal is closed or its folder gone. Never throws.
    */
   append(record: Buffer, settlements: number): Segment | null {
-    if (this.#closed) return null
+    if (this.#closed || this.#isGone) return null
     try {
       if (this.#torn) this.#switchTo(this.#openNow())
       this.#write(record)
@@ -255,22 +257,38 @@ export class Journal {
     }
   }
 
-  /** Tries whether the disk has room, by writing some bytes and truncating them away. */
+  /** Tries whether the disk has room, by writing some bytes and truncating them away. A folder that is gone is made again. */
   #hasRoomAgain(): boolean {
     try {
+      if (this.#isGone) this.#makeAgain()
       if (this.#torn) this.#switchTo(this.#openNow())
       this.#write(TRIAL)
       this.#cutBack()
       this.#failedMs = null
       return true
-    } catch {
-      this.#failedMs = this.#o.clock.monotonic()
+    } catch (error) {
+      this.#refuse(error)
       return false
     }
   }
 
-  #noteFailure(error: unknown): void {
+  /** The settlements of earlier files wait in memory for the store; only a crash before it has them would lose them. */
+  #makeAgain(): void {
+    this.#lock?.release()
+    this.#lock = null
+    this.#lock = lockedFolder(this.folder)
+    this.#switchTo(this.#openNow())
+    this.#isGone = false
+    this.#syncFolder(this.#o.folder)
+  }
+
+  #refuse(error: unknown): void {
     this.#failedMs = this.#o.clock.monotonic()
+    if ((error as { code?: string }).code === 'ENOENT') this.#isGone = true
+  }
+
+  #noteFailure(error: unknown): void {
+    this.#refuse(error)
     this.#o.log.error({ err: error, folder: this.folder }, 'the journal cannot be written: no new requests for now')
   }
 
@@ -280,8 +298,9 @@ export class Journal {
    */
   #tryLater(what: string, error: NodeJS.ErrnoException, act: () => void): void {
     const nowMs = this.#o.clock.monotonic()
-    if (error.code === 'ENOENT') this.#noteFailure(error)
-    else if (nowMs >= this.#sayAgainMs) {
+    if (error.code === 'ENOENT') {
+      if (!this.#isGone) this.#noteFailure(error)
+    } else if (nowMs >= this.#sayAgainMs) {
       this.#sayAgainMs = nowMs + SILENT_MS
       this.#o.log.error({ err: error, folder: this.folder }, `${what}, and it is tried again each second`)
     }
@@ -306,7 +325,7 @@ export class Journal {
   #delete(file: string, fd: number): void {
     close(fd, () =>
       unlink(file, error => {
-        if (error !== null && !this.#closed)
+        if (error !== null && error.code !== 'ENOENT' && !this.#closed)
           this.#o.log.error({ err: error, file }, 'a file of the journal cannot be deleted')
       }),
     )
@@ -360,8 +379,16 @@ export class Journal {
     } catch (error) {
       this.#o.log.error({ err: error, folder: this.folder }, 'the journal cannot be deleted')
     }
-    this.#lock.release()
+    this.#lock?.release()
   }
+}
+
+/** Makes the folder where there is none, and locks it. */
+function lockedFolder(folder: string): Lock {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const lock = Lock.take(folder)
+  if (lock === null) throw new JournalTaken(`the journal ${folder} belongs to another process`)
+  return lock
 }
 
 /**

@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { HOUR_MS } from '../../lib/base/clock.ts'
-import { Journal, type Segment } from '../../lib/ledger/journal.ts'
+import { Journal, Lock, type Segment } from '../../lib/ledger/journal.ts'
 import { TestClock } from '../support/clock.ts'
 import { recordOf } from '../support/journal.ts'
 import { fund, memoryStore, settlement, usageRow } from '../support/store.ts'
@@ -131,6 +131,26 @@ t.test(
   },
 )
 
+t.test('the file that follows after an hour is tried again each second, too', async t => {
+  const { journal, clock, files, errors } = await opened(t)
+  const { key } = await fund(await memoryStore(), 'a', 1)
+  const one = journal.append(recordOf([settlement(usageRow('r', key, 1), 'p', 1)], journal.store), 1) as Segment
+  const { open } = fs
+  const refuse = ((...args: Parameters<typeof fs.open>) => {
+    const done = args.at(-1) as (error: Error) => void
+    setImmediate(() => done(Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' })))
+  }) as typeof fs.open
+  replaced(t, { open: refuse })
+  clock.advance(HOUR_MS)
+  await until('it was refused', () => errors.length === 1)
+  Object.assign(fs, { open })
+  syncBuiltinESMExports()
+  clock.advance(1_000)
+  await until('the next file is there', () => files().length === 2)
+  journal.applied(one, 1)
+  await until('the first is deleted', () => files().length === 1)
+})
+
 t.test('a folder that cannot be opened to be synced refuses nobody, and is tried again', async t => {
   const synced: string[] = []
   const { fsync, open } = fs
@@ -164,6 +184,36 @@ t.test('a journal whose folder is gone takes no new requests: nobody would find 
   await until('it is told', () => errors.length > 0)
   t.match(errors[0], /the journal cannot be written/)
   t.notOk(journal.accepts(0))
+})
+
+t.test('nothing is called kept in a folder that is gone, until it is made again and locked', async t => {
+  const { journal, own, clock, append, files, errors } = await opened(t)
+  fs.rmSync(own, { recursive: true })
+  const one = append()
+  append()
+  await until('it is told', () => errors.length > 0)
+  t.equal(append(), null, 'a write to the open file would succeed')
+  t.notOk(journal.accepts(0), 'whatever is appended')
+  fs.mkdirSync(own)
+  const other = Lock.take(own) as Lock
+  clock.advance(1_001)
+  t.notOk(journal.accepts(0), 'another process takes the folder for that of a dead one')
+  t.equal(append(), null)
+  other.release()
+  clock.advance(1_001)
+  t.ok(journal.accepts(0))
+  t.equal(Lock.take(own), null, 'it is locked')
+  const next = append()
+  t.not(next, one)
+  t.equal(fs.statSync(next.file).size, next.bytes)
+  t.same(files(), [path.basename(next.file)])
+  journal.applied(one, one.pending)
+  for (let second = 0; second < 5; second++) {
+    clock.advance(1_000)
+    await pass()
+  }
+  t.ok(journal.accepts(0))
+  t.equal(errors.length, 1)
 })
 
 for (const ends of [false, true])
