@@ -7,7 +7,7 @@ import type { PublicCatalogue } from '../operations/catalogue/public-catalogue.t
 import type { CallRates } from '../api/bounds.ts'
 import type { Clock } from '../base/clock.ts'
 import { encodedHeaders, KeptBody } from '../base/encoding.ts'
-import { heaviest } from '../base/lru.ts'
+import { heaviest, latest } from '../base/lru.ts'
 import type { Config } from '../config/config.ts'
 import type { Logger } from '../base/log.ts'
 import type { Assets, ClientFiles } from './assets.ts'
@@ -134,36 +134,52 @@ function atOf(url: string): At {
   }
 }
 
-const MOST_KEPT_BYTES = 64 * 1024 * 1024
+const MOST_KEPT_BYTES = 48 * 1024 * 1024
+/** A page is kept as it is and in two encodings, which together are shorter than it. */
+const keptBytesOf = ({ bytes }: KeptBody) => 2 * bytes
+/** Addresses and readers of which it is known what was last written for them. */
+const MOST_SHOWN = 2_000
+const MOST_ADDRESS_CHARACTERS = 300
 /** The part of a page that counts as one of what an address may cause to be written. */
 const PIECE_BYTES = 32 * 1024
 
 /** Pages as they were written, by what they show: anybody may ask for a large one all the time, without signing in. */
 class Written {
-  readonly #pages = heaviest<string, KeptBody>(MOST_KEPT_BYTES, ({ bytes }) => bytes)
+  readonly #pages = heaviest<string, KeptBody>(MOST_KEPT_BYTES, keptBytesOf)
+  /** By address and reader, the name in `#pages` of what was last shown there. */
+  readonly #shown = latest<string, string>(MOST_SHOWN)
   /** Numbers of what pages show. */
   readonly #numbers = new WeakMap<object, number>()
   #last = 0
   #brand: Branding | null = null
   #shell: Shell | null = null
 
-  /** `write`: calls `make`, which takes the main thread, or returns null where that may not be. */
+  /**
+   * `write`: calls `make`, which takes the main thread, or returns null where that may not be. Then the page is the one that was last shown
+   * to such readers at this address, or null. A page goes when another one is shown in its place.
+   */
   get(
     { shell }: Opened,
     name: PageName,
     reader: PageReader,
-    { brand, data }: { brand: Branding; data: object | null },
+    { brand, data, address }: { brand: Branding; data: object | null; address: string },
     write: (make: () => KeptBody) => KeptBody | null,
   ): KeptBody | null {
     if (this.#brand !== brand || this.#shell !== shell) this.#pages.clear()
     this.#brand = brand
     this.#shell = shell
     const { language, theme, signedIn, quiet } = reader
-    const as = `${name} ${language} ${theme} ${signedIn} ${quiet} ${data === null ? 0 : this.#numberOf(data)}`
-    const known = this.#pages.get(as)
-    if (known !== undefined) return known
-    const html = write(() => new KeptBody(shell(name, reader, brand, data), data === null ? 'kept' : 'while'))
-    if (html !== null) this.#pages.set(as, html)
+    const variant = `${name} ${language} ${theme} ${signedIn} ${quiet}`
+    const as = `${variant} ${data === null ? 0 : this.#numberOf(data)}`
+    const there = `${variant} ${address}`
+    const before = this.#shown.get(there)
+    const html =
+      this.#pages.get(as) ??
+      write(() => new KeptBody(shell(name, reader, brand, data), data === null ? 'kept' : 'while'))
+    if (html === null) return this.#pages.get(before ?? as) ?? null
+    if (before !== undefined && before !== as) this.#pages.delete(before)
+    if (data !== null && address.length <= MOST_ADDRESS_CHARACTERS) this.#shown.set(there, as)
+    this.#pages.set(as, html)
     return html
   }
 
@@ -222,15 +238,17 @@ export function createSite({
     const data = (await DATA[name]?.(config(), catalogue, atOf(req.url as string))) ?? null
     if (name === 'model' && data === null) return page(parts, 'missing', req, res, 404)
     const reader = parts.pageReaderOf(req, config().site.languages)
-    const shown = { brand: brandOf(parts).now(), data }
+    const shown = { brand: brandOf(parts).now(), data, address: req.url as string }
+    let waitS: number | null = null
     const html = written.get(parts, name, reader, shown, make => {
-      if (isTooMuch('written', req, res)) return null
+      waitS = waitSOf('written', req)
+      if (waitS !== null) return null
       const made = make()
       const { rates, networkOf } = counting as Counting
       rates.spend('written', 'ip', networkOf(ipOf(req)), Math.max(0, made.bytes / PIECE_BYTES - 1)) // one is counted already
       return made
     })
-    if (html === null) return
+    if (html === null) return tooMuch(req, res, waitS ?? 1)
     const headers = { ...parts.pageHeaders(config().public.main.startsWith('https:'), name), etag: html.tag }
     if (status === 200 && html.isIn(req.headers['if-none-match'])) return void res.writeHead(304, headers).end()
     const made = await html.in(req.headers['accept-encoding'])
@@ -238,11 +256,13 @@ export function createSite({
     res.end(req.method === 'HEAD' ? undefined : made.body)
   }
 
-  /** Answers who visits more often than people do. */
-  const isTooMuch = (what: 'page' | 'written', req: IncomingMessage, res: ServerResponse): boolean => {
+  const waitSOf = (what: 'page' | 'written', req: IncomingMessage): number | null => {
     const { rates, networkOf } = counting as Counting
-    const waitS = rates.waitS(what, 'ip', networkOf(ipOf(req)))
-    if (waitS === null) return false
+    return rates.waitS(what, 'ip', networkOf(ipOf(req)))
+  }
+
+  /** Answers who visits more often than people do. */
+  const tooMuch = (req: IncomingMessage, res: ServerResponse, waitS: number): void => {
     res.writeHead(429, {
       'content-type': 'text/plain; charset=utf-8',
       'content-length': TOO_MANY.length,
@@ -251,13 +271,13 @@ export function createSite({
       'retry-after': String(waitS),
     })
     res.end(req.method === 'HEAD' ? undefined : TOO_MANY)
-    return true
   }
 
   const answer = async (path: string, req: IncomingMessage, res: ServerResponse): Promise<void> => {
     const loaded = counting ?? (await beginCounting(clock))
     counting ??= loaded
-    if (isTooMuch('page', req, res)) return
+    const waitS = waitSOf('page', req)
+    if (waitS !== null) return tooMuch(req, res, waitS)
     if (path === DOCUMENT) return sendDocument(req, res, config())
     const parts = await (path.startsWith(FILES) ? (opened ??= opening()) : current())
     if (path.startsWith(FILES)) {
