@@ -12,6 +12,7 @@ import {
 import { MOST_OLD_SECRETS } from '../../lib/store/accounts/key-rows.ts'
 import { StoreConflict, StoreFull } from '../../lib/store/base/errors.ts'
 import { micro, ZERO } from '../../lib/base/money.ts'
+import type { Act } from '../../lib/base/people.ts'
 import { type Every, periodAt, periodName } from '../../lib/base/periods.ts'
 import { keyPurse, limitPurse } from '../../lib/store/books/purses.ts'
 import type { Limit } from '../../lib/terms/records.ts'
@@ -19,6 +20,8 @@ import { fund, limitOf, newKey, SETUP, settlement, usageRow } from '../support/s
 import { until } from '../support/wait.ts'
 
 const HOUR_MS = 3_600_000
+/** The log names users by their rows, and there is no such user. */
+const BY_ANN: Act = { actor: { kind: 'user', userId: 7, name: '', ip: '192.0.2.7' }, operation: 'test.setup' }
 const secret = (name: string) => ({ hash: `hash-${name}`, hint: `sk-…${name}` })
 
 export function keySuite(t: Test, { pair }: Databases): void {
@@ -179,25 +182,48 @@ export function keySuite(t: Test, { pair }: Databases): void {
       const { key } = await fund(one, 'demo', 0)
       const list = (from: number) => Array.from({ length: 500 }, (_, i) => `model-${from + i}-${'x'.repeat(100)}`)
       const lastLine = async () => (await one.actions.page({ limit: 1 }))[0]
-      await one.keys.update(key.id, { models: list(0) }, SETUP)
+      await one.keys.update(key.id, { models: list(0) }, BY_ANN)
       const sizes = [JSON.stringify(await lastLine()).length]
-      await one.keys.update(key.id, { models: list(1) }, SETUP)
+      await one.keys.update(key.id, { models: list(1) }, BY_ANN)
       const moved = await lastLine()
       t.strictSame(
         [moved?.before, moved?.after],
         [{ models: [list(0)[0], '… 499'] }, { models: [list(1)[499], '… 499'] }],
       )
-      await one.keys.update(key.id, { models: list(1_000) }, SETUP)
+      await one.keys.update(key.id, { models: list(1_000) }, BY_ANN)
       sizes.push(JSON.stringify(await lastLine()).length)
       t.match(await one.keys.byId(key.id), { models: list(1_000) }, 'the key itself has all')
-      await one.keys.update(key.id, { models: ['a', 'b'] }, SETUP)
+      await one.keys.update(key.id, { models: ['a', 'b'] }, BY_ANN)
       t.strictSame((await lastLine())?.after, { models: ['a', 'b'] }, 'a short list stands there whole')
-      await one.keys.update(key.id, { models: list(0) }, SETUP)
-      await one.keys.delete(key.id, SETUP)
+      const short = Array.from({ length: 100 }, (_, i) => `m-${100_000 + i}`)
+      await one.keys.update(key.id, { models: short }, BY_ANN)
+      t.strictSame(
+        (await lastLine())?.after,
+        { models: short },
+        'a list of which all fits says of none that it is left out',
+      )
+      await one.keys.update(key.id, { models: list(0) }, BY_ANN)
+      await one.keys.delete(key.id, BY_ANN)
       sizes.push(JSON.stringify(await lastLine()).length)
       for (const size of sizes) t.ok(size < 4_000, `${size} characters`)
     },
   )
+
+  // The bug behind it: nobody could find out from where a key that was stolen could be used, nor which models an operator took away.
+  check('from where a key could be used is not forgotten, nor what operators changed of its models', async (t, one) => {
+    const { key } = await fund(one, 'demo', 0)
+    const ips = (from: number) => Array.from({ length: 100 }, (_, i) => `2001:db8:${from}:${i}::/64`)
+    const list = (from: number) => Array.from({ length: 500 }, (_, i) => `model-${from + i}`)
+    const lastLine = async () => (await one.actions.page({ limit: 1 }))[0]
+    await one.keys.update(key.id, { allowIps: ips(1) }, BY_ANN)
+    await one.keys.update(key.id, { allowIps: ips(2), models: list(0) }, BY_ANN)
+    t.strictSame((await lastLine())?.before, { models: null, allow_ips: ips(1) })
+    t.strictSame((await lastLine())?.after?.['allow_ips'], ips(2))
+    await one.keys.update(key.id, { models: list(1) }, SETUP)
+    t.match(await lastLine(), { before: { models: list(0) }, after: { models: list(1) } }, 'an operator')
+    await one.keys.delete(key.id, BY_ANN)
+    t.strictSame((await lastLine())?.before?.['allow_ips'], ips(2))
+  })
 
   check('somebody who leaves hundreds of keys: others do not wait for them one by one', async (t, one, two, ops) => {
     const { account } = await fund(one, 'demo', 0)

@@ -9,7 +9,7 @@ import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { REFUSALS } from '../../lib/store/usage/refusals.ts'
 import { USAGE_LOG } from '../../lib/store/usage/rows.ts'
 import { filesIn } from '../support/databases.ts'
-import { fund, memoryStore, settlement, usageRow } from '../support/store.ts'
+import { fund, memoryStore, settlement, SETUP, usageRow } from '../support/store.ts'
 import { storeSuite } from './suite.ts'
 
 let count = 0
@@ -131,4 +131,34 @@ t.test('URLs of no store', async t => {
     t.throws(() => openStore(url, { secret: 'x' }), /store: expected sqlite:PATH/, url)
   }
   t.throws(() => openStore('postgres://u:hidden@h/d', { secret: 'x' }), /found another scheme$/)
+})
+
+t.test('the row of a deleted key says from where it could be used', async t => {
+  const file = newFile()
+  const store = openStore(`sqlite:${file}`, { secret: 'x' })
+  await store.migrate()
+  const { key } = await fund(store, 'demo', 0)
+  await store.keys.update(key.id, { allowIps: ['192.0.2.0/24'], models: ['m'] }, SETUP)
+  await store.keys.delete(key.id, SETUP)
+  await store.close()
+  const db = new DatabaseSync(file)
+  const row = db.prepare('SELECT allow_ips, models FROM api_keys').get()
+  db.close()
+  t.match(row, { allow_ips: '["192.0.2.0/24"]', models: '[]' })
+})
+
+t.test('a report of more than a column takes', async t => {
+  const file = newFile()
+  const store = openStore(`sqlite:${file}`, { secret: 'x' })
+  await store.migrate()
+  const { key } = await fund(store, 'demo', 5)
+  await store.books.settle([settlement(usageRow(`${idAt(Date.UTC(2026, 0, 5))}node0000001`, key, 1), 'h', 0)])
+  const db = new DatabaseSync(file)
+  db.exec(`UPDATE usage_sums SET cost = ${2n ** 62n}`)
+  const names = Object.keys(USAGE_SUMS.columns)
+  const nextDay = names.map(name => (name === 'hour_no' ? 'hour_no + 24' : name))
+  db.exec(`INSERT INTO usage_sums (${names.join(', ')}) SELECT ${nextDay.join(', ')} FROM usage_sums`)
+  db.close()
+  t.match(await store.usage.summary({ by: [], zone: 'UTC' }), [{ cost: Number.MAX_SAFE_INTEGER }])
+  await store.close()
 })

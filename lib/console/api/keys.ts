@@ -162,7 +162,7 @@ export const KEYS: Operation<ConsoleDeps>[] = [
     ...writes,
     effect: 'danger',
     body: severalForm,
-    counts: ({ ids }) => ids.length,
+    counts: ({ ids }) => new Set(ids).size,
     answer: {
       status: 200,
       body: z

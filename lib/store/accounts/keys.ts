@@ -323,13 +323,13 @@ export class KeyStore {
 
   /**
    * Sets `deleted` to the key's id, which frees its name and hash for another key. From where it was used is forgotten, and so are its
-   * lists, because the row stays for ever.
+   * lists of models, because the row stays for ever.
    */
   delete(id: number, act: Act): Promise<boolean> {
     return this.#driver.transaction('deleteKey', async tx => {
       const key = await lockedKey(tx, id)
       if (key === null) return false
-      const lists = "allow_ips = '[]', models = '[]', models_off = NULL"
+      const lists = "models = '[]', models_off = NULL"
       await tx.run(`UPDATE api_keys SET deleted = id, ${lists} WHERE id = ?`, [id])
       await tx.run('DELETE FROM key_uses WHERE key_id = ?', [id])
       await recordEdit(tx, this.#driver, act, aboutKey(key), loggedKey(key), null)

@@ -107,12 +107,16 @@ export async function checkActor(tx: Transaction, { actor: { by } }: Act): Promi
   if (!isThere) throw new SignedOut()
 }
 
-/** The most characters of a list that a line of an account keeps: lines stay for ever, and people may send a long list every second. */
+/** The most characters of a list that a line of what a person did keeps: lines stay for ever, and people may send a long list every second. */
 const MOST_OF_A_LIST = 1_000
+
+/** Lists that stand there whole, as what people send of them is short, and they say from where a key that was stolen could be used. */
+const WHOLE_LISTS: ReadonlySet<string> = new Set(['allow_ips'])
 
 /** A long list as the entries that the list before or after it does not have, as many as there is room for, and how many are left out. */
 function shortened(doc: Changed['after'], other: Changed['after']): Changed['after'] {
-  return doc && Object.fromEntries(Object.entries(doc).map(([name, value]) => [name, shortList(value, other?.[name])]))
+  const kept = (name: string, value: unknown) => (WHOLE_LISTS.has(name) ? value : shortList(value, other?.[name]))
+  return doc && Object.fromEntries(Object.entries(doc).map(([name, value]) => [name, kept(name, value)]))
 }
 
 function shortList(value: unknown, other: unknown): unknown {
@@ -120,7 +124,8 @@ function shortList(value: unknown, other: unknown): unknown {
   const there = new Set(Array.isArray(other) ? other : [])
   let room = MOST_OF_A_LIST
   const kept = value.filter(entry => !there.has(entry) && (room -= JSON.stringify(entry).length) >= 0)
-  return [...kept, `… ${value.length - kept.length}`]
+  const left = value.length - kept.length
+  return left === 0 ? kept : [...kept, `… ${left}`]
 }
 
 export const recordAction = (tx: Transaction, driver: Driver, act: Act, changed: Changed): Promise<void> =>
@@ -135,7 +140,10 @@ export async function recordActions(
 ): Promise<void> {
   const who = [actor.kind, actor.userId, actor.kind === 'user' ? '' : actor.name, actor.ip, operation]
   const rows = all.map(({ subject, accountId, before, after }) => {
-    const kept = accountId === null ? [before, after] : [shortened(before, after), shortened(after, before)]
+    const kept =
+      accountId === null || actor.kind !== 'user'
+        ? [before, after]
+        : [shortened(before, after), shortened(after, before)]
     return [...who, accountId, subject.kind, subject.id, ...kept.map(toJson)]
   })
   const into =

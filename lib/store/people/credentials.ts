@@ -93,7 +93,10 @@ export class CredentialRows {
     }
   }
 
-  /** Ends all sessions, forgets the user's browsers, and uses up the links that were made for the user. Returns the `mark` of what is in force then. */
+  /**
+   * Ends all sessions, forgets the user's browsers, and uses up the links that were made for the user. Returns the `mark` of what is in
+   * force then.
+   */
   set(userId: number, change: CredentialsChange, act: Act): Promise<string> {
     return this.#driver.transaction('setCredentials', async tx => {
       const person = await lockUser(tx, userId)
@@ -112,8 +115,8 @@ export class CredentialRows {
   }
 
   /**
-   * A text that changes with the user's password, e-mail, factors and status, and with nothing else: neither with a code that is used nor with the
-   * time of a passkey.
+   * A text that changes with the user's password, e-mail, factors and status, and with nothing else: neither with a code that is used
+   * nor with the time of a passkey.
    */
   mark(userId: number): Promise<string> {
     return markOf({ query: (sql, params) => this.#driver.query('credentials', sql, params) }, userId)

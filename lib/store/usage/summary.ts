@@ -68,7 +68,9 @@ const OF_LOG =
 const ERRORS = "SUM(CASE WHEN outcome = 'upstream' THEN requests ELSE 0 END) AS errors"
 /** What an upstream falsely reports may cost more, in sum, than a number can tell. */
 const MOST_COST = Number.MAX_SAFE_INTEGER
-const COST = `CASE WHEN SUM(cost) > ${MOST_COST} THEN ${MOST_COST} ELSE SUM(cost) END AS cost`
+/** SQLite adds integers up to what a column takes, and fails beyond it; a sum of numbers with a point has no such end. */
+const SUM_OF_COST = 'SUM(cost * 1.0)'
+const COST = `CAST(CASE WHEN ${SUM_OF_COST} > ${MOST_COST} THEN ${MOST_COST} ELSE ${SUM_OF_COST} END AS SIGNED) AS cost`
 const SUMS = [...REPORTED_SUMS.map(name => (name === 'cost' ? COST : `SUM(${name}) AS ${name}`)), ERRORS].join(', ')
 const SHOWN = [...REPORTED_SUMS, 'errors'] as const
 const BRIEF = ['requests', 'charge'] as const

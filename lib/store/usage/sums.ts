@@ -119,10 +119,10 @@ const FIRST_BUCKET = at(FIRST_BYTE_BUCKETS[0] as string)
 /** Adds a row to `sums`, which are in the order of SUM_COLUMNS. The row of an attempt has a cost, and is no request. */
 function addRow(sums: number[], { fields: row, lineSums }: RowToBook, outcome: Outcome): void {
   if (outcome !== 'attempt') sums[0]! += 1
-  for (let i = 0; i < ROW_COUNTS.length; i++) sums[FIRST_COUNT + i]! += row[ROW_COUNTS[i]!]
+  for (let i = 0; i < ROW_COUNTS.length; i++) add(sums, FIRST_COUNT + i, row[ROW_COUNTS[i]!])
   sums[CHARGE]! += row.charge
   if (row.cost === null) sums[UNCOSTED]! += row.charge
-  else sums[COST]! += row.cost
+  else add(sums, COST, row.cost)
   if (lineSums !== null) addTo(sums, FIRST_OF_LINES, lineSums)
   if (row.firstByteMs === null) return
   const ms = Math.round(row.firstByteMs)
@@ -133,7 +133,12 @@ function addRow(sums: number[], { fields: row, lineSums }: RowToBook, outcome: O
 }
 
 function addTo(sums: number[], from: number, more: readonly number[]): void {
-  for (let i = 0; i < more.length; i++) sums[from + i]! += more[i]!
+  for (let i = 0; i < more.length; i++) add(sums, from + i, more[i]!)
+}
+
+/** What an upstream falsely reports may come to more than a number can tell, and than a column takes: then it counts as the most of that. */
+function add(sums: number[], i: number, more: number): void {
+  sums[i] = Math.min(Number.MAX_SAFE_INTEGER, sums[i]! + more)
 }
 
 /** Rows of one key and hour that agree in all that sums are kept by. */

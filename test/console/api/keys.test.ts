@@ -212,6 +212,14 @@ t.test('what is refused, and where', async t => {
   t.equal((await change(owner, key.id, { name: 'locked' })).code, 'conflict')
   for (const ids of [[], ['x'], Array(101).fill(key.id)])
     t.equal((await call(owner, 'keys.several', { body: { ids, action: 'delete' } })).code, 'invalid')
+  for (let n = 0; n < 3; n++) {
+    const body = { ids: Array(100).fill(key.id), action: 'enable' }
+    t.equal(
+      (await call(owner, 'keys.several', { body })).status,
+      200,
+      'one key is one change, however often it is named',
+    )
+  }
   const chinese = await call(owner, 'keys.create', {
     body: { name: 'locked', group: 'default' },
     headers: { 'accept-language': 'zh-CN' },
