@@ -76,14 +76,15 @@ const PAGES: Record<string, (deps: OpsDeps) => Promise<PageAnswer>> = {
 export function createOpsServer(deps: OpsDeps): Server {
   let admin: Promise<TokenApi<AdminParts>> | null = null
   const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    const [path = ''] = (req.url as string).split('?', 1)
     if (isFramedOddly(req)) {
-      const id = deps.ids()
+      const [id, { method }] = [deps.ids(), req]
+      res.on('finish', () => deps.log.info({ id, method, path, status: res.statusCode }, 'admin request'))
       res.shouldKeepAlive = false
       setTokenHeaders(res, id)
       sendText(res, 400, renderError('not_json', [], id, false, false))
       return
     }
-    const [path = ''] = (req.url as string).split('?', 1)
     const page = req.method === 'GET' || req.method === 'HEAD' ? PAGES[path] : undefined
     if (page !== undefined) return servePage(deps, page, req, res)
     // loaded at the first request for it, so that the gateway starts faster

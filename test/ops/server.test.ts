@@ -46,6 +46,8 @@ t.test('request smuggling: a body that two readers could end differently', async
     )
     t.match(await text(socket), answer, lines)
   }
+  const told = ops.logged.filter(line => /"path":"\/admin\/accounts"/.test(line) && /"status":400/.test(line))
+  t.equal(told.length, 2, 'those that the parser lets through are logged as other calls are')
 })
 
 t.test('not ready: said so, failed, or silent for too long', async t => {

@@ -1,7 +1,8 @@
 /**
  * Undoes the `content-encoding` of a request's body while it arrives: zstd, gzip, deflate and br, at most two after each other. The
  * work is done in zlib's threads, and nothing is decoded before whoever reads has taken what came before. A few bytes may decode to any
- * number: every step is bounded by the limit of a body, and beyond 1 MiB by its ratio to what was sent; what is far more than was sent is read slowly.
+ * number: every step is bounded by the limit of a body, and beyond 1 MiB by its ratio to what was sent; what is far more than was sent
+ * is read slowly.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Transform } from 'node:stream'
