@@ -70,7 +70,7 @@ for (const protocol of TALKING) {
       t.equal(end, protocol === 'images' || protocol === 'generate' ? 'cut' : 'whole')
       const books = await s.books()
       t.match(books, { ok: true, left: NOTHING_LEFT, rows: [{ status: 200, basis: 'reported' }] })
-      t.equal(books.rows[0]?.charge, protocol === 'images' ? 500_000 : 280)
+      t.equal(books.rows[0]?.charge, protocol === 'images' ? 500_200 : 280)
     },
   )
 }

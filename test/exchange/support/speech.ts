@@ -48,7 +48,10 @@ export const SPEECH: Record<Talking, Speech> = {
   images: {
     ask: { path: '/v1/images/generations', headers: bearer, body: { ...body, prompt: 'a cat' } },
     first: event('image_generation.partial_image', { b64_json: 'AAAA' }),
-    rest: event('image_generation.completed', { b64_json: 'AAAA' }),
+    rest: event('image_generation.completed', {
+      b64_json: 'AAAA',
+      usage: { input_tokens: 100, output_tokens: 10, output_tokens_details: { image_tokens: 10 } },
+    }),
     error: event('error', { error: { message: 'no' } }),
     keepAlive: '\n',
   },
