@@ -1,4 +1,4 @@
-/** What the open requests of accounts take of this process: places, turns at the store, and bytes of their bodies in memory. */
+/** What the open requests of accounts take: places, over all processes; and of this process, turns at the store and bytes of bodies in memory. */
 import { invariant } from '../base/assert.ts'
 import { type Clock, pause } from '../base/clock.ts'
 import { Turns } from './turns.ts'

@@ -1,10 +1,10 @@
 /**
  * Places for open requests (`limits.concurrency`): an account has at most so many requests open, over all gateways. A row of the store
  * for each account says how many places each process has. A process takes places and gives them back by compare-and-swap; while it has a
- * free one it admits a request without asking the store, and what it has not used for IDLE_MS goes back. Where other processes have all
- * places, a request waits for longer than that: some of these may be free by now, and a client that keeps to its limit is not refused
- * because its last request came to another process. Places of a process that is no longer registered, because it is dead or has been
- * renewed, count for nothing.
+ * free one it admits a request without asking the store, and what it has not used for IDLE_MS goes back (later, while no other process is
+ * there that could need it). Where other processes have all places, a request waits for longer than that: some of these may be free by
+ * now, and a client that keeps to its limit is not refused because its last request came to another process. Places of a process that
+ * is no longer registered, because it is dead or has been renewed, count for nothing.
  *
  * While the store does not answer, each process counts for itself, and says so in the row when the store is back.
  */
@@ -14,17 +14,29 @@ import { invariant } from '../base/assert.ts'
 import type { StoreHealth } from '../store/health.ts'
 import type { Store } from '../store/store.ts'
 import { StoreUnavailable } from '../store/base/errors.ts'
+import { Turns } from './turns.ts'
 
 /** An unused place has gone back after twice this time, which is less than a request waits for one (ANSWER_MS). */
 const IDLE_MS = 300
-/** The store is asked so often while requests wait. */
+/** While no other process is registered, an unused place is kept for so long. */
+const LONE_IDLE_MS = 10_000
+/** While requests wait, the store is asked again after this time, then after twice that … */
 const POLL_MS = 100
+/** … up to this, so that the store is asked for each request once more after an unused place has gone back. */
+const MOST_POLL_MS = 200
+/** A list of the registered processes is used for so long, for all accounts; a request that waits outlasts it. */
+const LISTED_MS = 500
 /** For this long after a request has waited in vain, others are refused without waiting. */
 const REFUSED_MS = 250
 /** The most attempts to write when other processes write at the same time; after that requests are refused. */
 const MOST_SWAPS = 50
-/** In a row with more processes some are probably dead. */
+/**
+ * In a row of more processes than this, those that are no longer registered are looked for also while their places are not needed: else
+ * it would grow with each process that dies.
+ */
 const USUAL_PROCESSES = 16
+/** The most accounts that give places back at the same time, so that no request waits long behind them at the store. */
+const MOST_SETTLING = 4
 
 interface Parts {
   store: { places: Store['places']; holders: Pick<Store['holders'], 'list'> }
@@ -33,6 +45,8 @@ interface Parts {
   log: Pick<Logger, 'error'>
   /** The name under which this process is registered, which changes when it was taken for dead. */
   holder: () => string
+  /** Whether no other process is registered. */
+  alone: () => boolean
 }
 
 /** A request that waits for a place. */
@@ -53,10 +67,14 @@ class AccountPlaces {
   taken = 0
   /** The most requests that were open at once since the last sweep. */
   peak = 0
+  /** The last sweep at which all of its places had been used since the one before (monotonic). */
+  usedAtMs = 0
   /** The row may say another number than `taken`. */
   isDoubtful = false
   /** A store call is under way. */
   busy = false
+  /** The account waits for its turn to give places back. */
+  isQueued = false
   /** When the store last said that other processes have all places (monotonic). */
   fullAtMs = Number.NEGATIVE_INFINITY
   refusedUntilMs = 0
@@ -85,7 +103,13 @@ class AccountPlaces {
 export class Places {
   readonly #parts: Parts
   readonly #accounts = new Map<number, AccountPlaces>()
-  #sweeping = false
+  /** Calls of the store that are under way. */
+  readonly #writes = new Set<Promise<boolean>>()
+  readonly #settling = new Turns(MOST_SETTLING, Number.POSITIVE_INFINITY)
+  /** The processes that were registered when the store was last asked for them. */
+  #listed = { ids: new Set<string>(), askedMs: Number.NEGATIVE_INFINITY }
+  #cancelSweep: (() => void) | null = null
+  #stopped = false
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -120,6 +144,14 @@ export class Places {
     const account = this.#accounts.get(accountId)
     invariant(account !== undefined && account.open > 0, `account ${accountId} leaves and has nothing open`)
     account.open--
+    if (account.waiting.length > 0 && account.open < account.taken) account.admitFirst()
+  }
+
+  /** Asks the store for nothing more; resolves when it has answered. Unregistering the process gives its places back. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancelSweep?.()
+    await Promise.all(this.#writes)
   }
 
   #account(id: number): AccountPlaces {
@@ -141,19 +173,28 @@ export class Places {
     const { clock } = this.#parts
     const { waiting } = account
     account.busy = true
+    let pollMs = POLL_MS
     while (waiting.length > 0) {
       const wanted = account.open + waiting.length
       const told = await this.#write(account, wanted)
       while (waiting.length > 0 && (!told || account.open < account.taken)) account.admitFirst()
       if (account.taken >= wanted || waiting.length === 0) continue
       account.fullAtMs = clock.monotonic()
-      await pause(clock, POLL_MS)
+      await pause(clock, pollMs)
+      pollMs = Math.min(2 * pollMs, MOST_POLL_MS)
     }
     account.busy = false
   }
 
   /** Has so many places, or as many of them as there are. False: the store does not answer. */
-  async #write(account: AccountPlaces, wanted: number): Promise<boolean> {
+  #write(account: AccountPlaces, wanted: number): Promise<boolean> {
+    const write = this.#tryToWrite(account, wanted).finally(() => this.#writes.delete(write))
+    this.#writes.add(write)
+    return write
+  }
+
+  async #tryToWrite(account: AccountPlaces, wanted: number): Promise<boolean> {
+    if (this.#stopped) return false
     const { health, log } = this.#parts
     try {
       await health.watch(this.#swap(account, wanted))
@@ -165,21 +206,18 @@ export class Places {
   }
 
   async #swap(account: AccountPlaces, wanted: number): Promise<void> {
-    const { places, holders } = this.#parts.store
+    const { places } = this.#parts.store
     const { id, holder, limit } = account
-    let live: ReadonlySet<string> | null = null
     for (let i = 0; i < MOST_SWAPS; i++) {
       const row = await places.read(id)
       const others = new Map<string, number>(Object.entries(JSON.parse(row?.state ?? '{}') as Record<string, number>))
       const before = others.get(holder) ?? 0
       others.delete(holder)
-      if (sumOf(others) + wanted > limit || others.size > USUAL_PROCESSES) {
-        live ??= new Set((await holders.list()).map(one => one.id))
-        for (const other of others.keys()) if (!live.has(other)) others.delete(other)
-      }
+      const isCrowded = sumOf(others) + wanted > limit || others.size > USUAL_PROCESSES
+      const areGone = isCrowded && (await this.#dropDead(others))
       const taken = Math.max(account.open, Math.min(wanted, limit - sumOf(others)))
       if (this.#parts.holder() !== holder) return // it was taken for dead meanwhile, and nothing of this counts
-      if (taken === before) return this.#has(account, taken)
+      if (taken === before && !areGone) return this.#has(account, taken)
       // until the store has answered, the smaller number holds
       account.isDoubtful = true
       account.taken = Math.min(account.taken, taken)
@@ -190,35 +228,55 @@ export class Places {
     }
   }
 
+  /**
+   * Drops the processes that are not registered; true if there were any. Only a list that was asked for after the row was read says that
+   * one is gone: an older one lacks those that have registered since.
+   */
+  async #dropDead(others: Map<string, number>): Promise<boolean> {
+    const askedMs = this.#parts.clock.monotonic()
+    const listed = this.#listed
+    const { size } = others
+    if (askedMs - listed.askedMs < LISTED_MS && [...others.keys()].every(id => listed.ids.has(id))) return false
+    const ids = new Set((await this.#parts.store.holders.list()).map(one => one.id))
+    this.#listed = { ids, askedMs }
+    for (const other of others.keys()) if (!ids.has(other)) others.delete(other)
+    return others.size < size
+  }
+
   #has(account: AccountPlaces, taken: number): void {
     account.taken = taken
     account.isDoubtful = false
   }
 
   #sweepLater(): void {
-    if (this.#sweeping) return
-    this.#sweeping = true
-    this.#parts.clock.after(IDLE_MS, () => this.#sweep())
+    if (!this.#stopped) this.#cancelSweep ??= this.#parts.clock.after(IDLE_MS, () => this.#sweep())
   }
 
   /** What has not been used since the last time goes back, and the row is told what it does not know. */
   #sweep(): void {
-    this.#sweeping = false
+    this.#cancelSweep = null
+    const nowMs = this.#parts.clock.monotonic()
+    const keptMs = this.#parts.alone() ? LONE_IDLE_MS : 0
     for (const account of this.#accounts.values()) {
-      const { open, taken, peak, busy, isDoubtful } = this.#account(account.id)
+      const { open, taken, peak, busy, isQueued, isDoubtful } = this.#account(account.id)
       account.peak = open
-      if (!busy && open + taken === 0 && !isDoubtful) this.#accounts.delete(account.id)
-      else if (!busy && (taken > peak || open > taken || isDoubtful))
-        void this.#settle(account, Math.min(peak, account.limit))
+      if (peak >= taken) account.usedAtMs = nowMs
+      if (busy || isQueued) continue
+      if (open + taken === 0 && !isDoubtful) this.#accounts.delete(account.id)
+      else if (nowMs - account.usedAtMs > keptMs || open > taken || isDoubtful) {
+        account.isQueued = true
+        void this.#settling.take(() => this.#settle(account, Math.min(peak, account.limit)))
+      }
     }
     if (this.#accounts.size > 0) this.#sweepLater()
   }
 
   async #settle(account: AccountPlaces, wanted: number): Promise<void> {
-    if (this.#parts.health.state !== 'ok') return
+    account.isQueued = false
+    if (account.busy || this.#parts.health.state !== 'ok') return
     account.busy = true
     await this.#write(account, wanted)
-    await this.#serve(account) // requests may have come meanwhile, and wait
+    void this.#serve(account) // requests may have come meanwhile, and wait
   }
 }
 

@@ -137,7 +137,7 @@ export class Reply {
     this.#closes ||= !this.#asked && !this.#req.complete && EXPECTS.test(this.#req.headers.expect ?? '')
     if (this.#res.socket === null) {
       this.#queued = true
-      this.#res.on('error', ignore) // of what is written when the connection is closed, which the exchange hears of
+      this.#res.on('error', ignore) // a write after the connection has closed fails; the exchange hears of the close itself
       this.#res.writeHead(status, [...this.#fixed.pairs, ...pairsOf(lines), ...headers])
       return
     }

@@ -172,9 +172,14 @@ export class Ledger {
     return this.#leases.any
   }
 
+  /** True when no other process is registered, as far as this one has heard. */
+  get alone(): boolean {
+    return this.#life.alone
+  }
+
   /** True when another process may recall money that is leased here. */
   get mayBeRecalled(): boolean {
-    return this.#leases.any && !this.#life.alone
+    return this.#leases.any && !this.alone
   }
 
   get journalEntries(): number {

@@ -221,6 +221,7 @@ export class Gateway {
     await this.services.keyUses.stop()
     await this.services.stats.stop()
     await this.services.uncovered.stop()
+    await this.services.places.stop()
     await this.ledger.stop()
     await this.services.pools.destroy()
     await this.store.close()

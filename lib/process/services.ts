@@ -75,7 +75,11 @@ export function createServices(parts: ServiceParts): Services {
     keyUses: new KeyUses({ store, clock, log }),
     answers: new Answers({ store, clock, health: ledger.health }),
     rates: new RateLimiter({ store, clock, log, health: ledger.health }),
-    places: new Places({ store, clock, log, health: ledger.health, holder: () => ledger.holder }),
+    places: new Places({
+      ...{ store, clock, log, health: ledger.health },
+      holder: () => ledger.holder,
+      alone: () => ledger.alone,
+    }),
     buffered: new Buffered(),
     inflating: new Inflating(clock),
     ledger,

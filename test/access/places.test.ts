@@ -20,10 +20,14 @@ async function processes(t: Test, count: number) {
   const log = { error: (about: unknown) => void errors.push(about) }
   const made = []
   for (let i = 0; i < count; i++) {
-    const name = { holder: `p${i}` }
+    const name = { holder: `p${i}`, alone: false }
     const health: StoreHealth = wellStore(clock)
     await store.holders.register({ id: name.holder, host: 'here', beat: 0 })
-    made.push({ name, health, places: new Places({ store, clock, health, log, holder: () => name.holder }) })
+    made.push({
+      name,
+      health,
+      places: new Places({ store, clock, health, log, holder: () => name.holder, alone: () => name.alone }),
+    })
   }
   const row = async () => JSON.parse((await store.places.read(ACCOUNT))?.state ?? '{}') as Record<string, number>
   /** Until what is unused has gone back. */
@@ -164,6 +168,118 @@ t.test('a store that fails after it has written is no reason to refuse, and the 
   made[0]!.places.leave(ACCOUNT)
   store.places.swap = swap
   await swept({})
+  t.same(errors, [])
+})
+
+t.test('a request that waits gets the place of one that leaves here, without waiting for the store', async t => {
+  const { made, clock, answered, waited } = await processes(t, 2)
+  const [a, b] = made.map(({ places }) => places) as [Places, Places]
+  t.same([await a.enter(ACCOUNT, 2), await b.enter(ACCOUNT, 2)], [true, true])
+  const asked = a.enter(ACCOUNT, 2)
+  await answered()
+  const beganMs = clock.monotonic()
+  a.leave(ACCOUNT)
+  t.same(await waited([asked]), [true])
+  t.equal(clock.monotonic(), beganMs)
+})
+
+t.test('the registered processes are asked for seldom, and one that has registered since counts', async t => {
+  const { made, store, row, answered, waited } = await processes(t, 2)
+  const [a, b] = made.map(({ places }) => places) as [Places, Places]
+  const { list } = store.holders
+  let lists = 0
+  store.holders.list = () => {
+    lists++
+    return list.call(store.holders)
+  }
+  const accounts = Array.from({ length: 20 }, (_, i) => ACCOUNT + i)
+  for (const account of accounts) t.equal(await a.enter(account, 1), true)
+  t.equal(lists, 0)
+  t.equal(await waited([b.enter(ACCOUNT, 1)]).then(([one]) => one), false)
+  t.ok(lists <= 3, `${lists} for one that waits a second`)
+  lists = 0
+  t.notOk((await waited(accounts.slice(1).map(account => b.enter(account, 1)))).includes(true))
+  t.ok(lists <= 3 * accounts.length, `${lists} for ${accounts.length - 1} that wait at the same time`)
+
+  await waited([b.enter(ACCOUNT + 1, 1)]) // it knows the processes now
+  await store.holders.register({ id: 'late', host: 'here', beat: 0 })
+  const { version } = (await store.places.read(ACCOUNT))!
+  t.equal(await store.places.swap(ACCOUNT, version, '{"late":1}'), true)
+  const asked = b.enter(ACCOUNT, 1)
+  await answered()
+  t.same(await row(), { late: 1 })
+  t.same(await waited([asked]), [false])
+})
+
+t.test('a process that is alone keeps unused places for ten seconds, or until another one is there', async t => {
+  const { made, store, clock, row, swept, answered, waited } = await processes(t, 2)
+  const [a, b] = made as [(typeof made)[0], (typeof made)[0]]
+  a.name.alone = true
+  let reads = 0
+  const { read } = store.places
+  t.equal(await a.places.enter(ACCOUNT, 1), true)
+  a.places.leave(ACCOUNT)
+  store.places.read = id => {
+    reads++
+    return read.call(store.places, id)
+  }
+  const pass = async (ms: number) => {
+    for (let passedMs = 0; passedMs < ms; passedMs += 100) {
+      clock.advance(100)
+      await answered()
+    }
+  }
+  for (let i = 0; i < 20; i++) {
+    await pass(2_000)
+    t.equal(a.places.enter(ACCOUNT, 1), true, 'without asking the store')
+    a.places.leave(ACCOUNT)
+  }
+  t.equal(reads, 0)
+  await pass(9_500)
+  t.same(await row(), { p0: 1 })
+  await pass(1_500)
+  t.same(await row(), {})
+  t.equal(await a.places.enter(ACCOUNT, 1), true)
+  a.places.leave(ACCOUNT)
+  await pass(2_000)
+  t.same(await row(), { p0: 1 })
+  a.name.alone = false
+  t.same(await waited([b.places.enter(ACCOUNT, 1)]), [true], 'another one has come')
+  b.places.leave(ACCOUNT)
+  await swept({})
+})
+
+t.test('few accounts at a time give back, and none behind the end', async t => {
+  const { made, store, clock, answered, errors } = await processes(t, 1)
+  const [{ places }] = made as [(typeof made)[0]]
+  for (let account = 1; account <= 40; account++) {
+    t.equal(await places.enter(account, 1), true)
+    places.leave(account)
+  }
+  const { read } = store.places
+  const answers: (() => void)[] = []
+  let asked = 0
+  store.places.read = async id => {
+    asked++
+    await new Promise<void>(resolve => answers.push(resolve))
+    return read.call(store.places, id)
+  }
+  clock.advance(300)
+  clock.advance(300)
+  t.equal(asked, 4)
+  for (const answer of answers.splice(0)) answer()
+  await until('the next ones', () => asked === 8)
+  clock.advance(300)
+  t.equal(asked, 8)
+  let isOver = false
+  const stopped = places.stop().then(() => (isOver = true))
+  await answered()
+  t.notOk(isOver, 'it waits for what is under way')
+  for (const answer of answers.splice(0)) answer()
+  await stopped
+  clock.advance(10_000)
+  await answered()
+  t.equal(asked, 8)
   t.same(errors, [])
 })
 

@@ -1,6 +1,7 @@
 /** What request bodies take of the memory: in chunks of one byte, unfinished, of accounts without money, all together. */
 // The bug behind these rows: bodies that fill the memory.
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import net, { type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
@@ -58,8 +59,9 @@ class Bare {
   readonly socket: Socket
   heard = ''
 
-  constructor(s: Scene, head: string) {
-    this.socket = net.connect(Number(new URL(s.urls.main).port), '127.0.0.1')
+  /** `allowHalfOpen`: it goes on writing when the gateway has ended its side. */
+  constructor(s: Scene, head: string, allowHalfOpen = false) {
+    this.socket = net.connect({ port: Number(new URL(s.urls.main).port), host: '127.0.0.1', allowHalfOpen })
     this.socket.on('error', () => {})
     this.socket.on('data', data => (this.heard += data))
     this.socket.write(`${head}\r\n`)
@@ -215,6 +217,23 @@ t.test(
     t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
   },
 )
+
+t.test('a refused upload is cut after 256 MiB', async t => {
+  const s = await open(t, { config: { limits: { body: '1GiB' } } })
+  const piece = Buffer.alloc(MiB)
+  for (const what of ['the store is asked', 'the answer is known']) {
+    const client = new Bare(s, post(POOR_KEY, `content-length: ${1000 * MiB}`), true)
+    t.equal(await client.answered(), 403, what)
+    let sent = 0
+    while (!client.socket.destroyed && sent < 400) {
+      sent++
+      if (!client.socket.write(piece))
+        await Promise.race([once(client.socket, 'drain'), once(client.socket, 'close')]).catch(() => {})
+    }
+    t.ok(sent > 250 && sent < 300, `${sent} MiB were sent`)
+    client.socket.destroy()
+  }
+})
 
 t.test('counting is refused to nobody for money: what is not kept is estimated here', async t => {
   const s = await open(t)

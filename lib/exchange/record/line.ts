@@ -13,7 +13,6 @@ import type { Services } from './services.ts'
 
 /** What stands between the id and the status. */
 interface Asked {
-  listener: ListenerName
   method: string
   protocol: Protocol | null
   /** Up to the model. */
@@ -22,8 +21,8 @@ interface Asked {
   readonly ofModels: Map<string, string>
 }
 
-/** By the path, of endpoints that have one path. */
-const askedAt = new Map<string, Asked>()
+/** By the listener and the path, of endpoints that have one path. */
+const askedAt: Readonly<Record<ListenerName, Map<string, Asked>>> = { main: new Map(), direct: new Map() }
 /** Texts that are kept under names, which may change while the process runs. */
 const MOST_TEXTS = 1000
 
@@ -36,14 +35,15 @@ function kept(texts: Map<string, string>, name: string, text: string): string {
 const withModel = (text: string, model: string): string => [text, quotedFromClient(model), ',"status":'].join('')
 
 function asked({ listener, method, path, protocol, target, model, world }: Exchange): string {
-  let known = askedAt.get(path)
-  if (known?.listener !== listener || known.method !== method || known.protocol !== protocol) {
+  const ofPaths = askedAt[listener]
+  let known = ofPaths.get(path)
+  if (known?.method !== method || known.protocol !== protocol) {
     const ofProtocol = protocol === null ? 'null' : `"${protocol}"`
     const parts = ['","listener":"', listener, '","method":', quoted(method), ',"path":', quotedFromClient(path)]
     const text = [...parts, ',"protocol":', ofProtocol, ',"model":'].join('')
     if (target === null || target.model !== null) return withModel(text, model)
-    known = { listener, method, protocol, text, ofModels: new Map() }
-    askedAt.set(path, known)
+    known = { method, protocol, text, ofModels: new Map() }
+    ofPaths.set(path, known)
   }
   const { text, ofModels } = known
   const ofModel = ofModels.get(model)

@@ -63,8 +63,12 @@ class Upload implements BodyTaker {
   }
 
   read(codings: Codings): void {
-    const { req, reply, ended } = this.#x
-    if (!ended) reply.askForBody()
+    const { req, reply, ended, finished } = this.#x
+    if (ended || finished) {
+      takeBody(req, new Dropped(req)) // it was refused before it was read
+      return
+    }
+    reply.askForBody()
     if (codings.length > 0) void this.#decode(codings)
     else takeBody(req, this)
   }
