@@ -240,21 +240,26 @@ async function failing(t: Test, store: Store): Promise<void> {
 }
 
 /** Fifty answers that report a billion pictures made every report of their time a 500, also those of their account. */
-async function costsBeyondNumbers(t: Test, store: Store): Promise<void> {
-  const { key } = await fund(store, 'a', 100)
-  const cost = micro(500_000_000_000_000)
-  const rows = Array.from({ length: 20 }, (_, n) =>
-    usageRow(`${idAt(FROM_MS)}node00${String(n).padStart(5, '0')}`, key, 1, { cost, channel: n < 10 ? 'one' : 'two' }),
-  )
-  for (const row of rows.slice(0, 10)) await store.books.settle([settlement(row, 'h', 0)])
-  await store.books.settle(rows.slice(10).map(row => settlement(row, 'h', 0)))
-  const costs = async (query: object) =>
-    (await store.usage.summary({ by: [], zone: 'UTC', ...query })).map(row => row.cost)
-  t.same(await costs({}), [Number.MAX_SAFE_INTEGER])
-  t.same(await costs({ accountId: key.accountId }), [Number.MAX_SAFE_INTEGER])
-  t.same(await costs({ by: ['channel'] }), [5e15, 5e15])
-  t.equal((await store.audit()).ok, true)
-}
+const costsBeyondNumbers =
+  (atOnce: number) =>
+  async (t: Test, store: Store): Promise<void> => {
+    const { key } = await fund(store, 'a', 100)
+    const cost = micro(500_000_000_000_000)
+    const rows = Array.from({ length: 20 }, (_, n) =>
+      usageRow(`${idAt(FROM_MS)}node00${String(n).padStart(5, '0')}`, key, 1, {
+        cost,
+        channel: n < 10 ? 'one' : 'two',
+      }),
+    )
+    for (let n = 0; n < rows.length; n += atOnce)
+      await store.books.settle(rows.slice(n, n + atOnce).map(row => settlement(row, 'h', 0)))
+    const costs = async (query: object) =>
+      (await store.usage.summary({ by: [], zone: 'UTC', ...query })).map(row => row.cost)
+    t.same(await costs({}), [Number.MAX_SAFE_INTEGER])
+    t.same(await costs({ accountId: key.accountId }), [Number.MAX_SAFE_INTEGER])
+    t.same(await costs({ by: ['channel'] }), [5e15, 5e15])
+    t.equal((await store.audit()).ok, true)
+  }
 
 async function filters(t: Test, store: Store): Promise<void> {
   const [a, b] = [(await fund(store, 'a', 100)).key, (await fund(store, 'b', 100)).key]
@@ -503,7 +508,8 @@ export function usageSuite(t: Test, { pair }: Databases): void {
     })
   check('sums are what the rows come to', (t, one, two, url) => random(t, one, two, sql => spoil(url, sql)))
   check('reports', filters)
-  check('costs that no number can tell', costsBeyondNumbers)
+  check('costs that no number can tell', costsBeyondNumbers(1))
+  check('costs of one batch that no number can tell', costsBeyondNumbers(20))
   check('hours in which models failed', failing)
   check('rows that are rare', rare)
   check('attempts that cost something', attempts)
