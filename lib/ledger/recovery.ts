@@ -88,8 +88,10 @@ export class Recovery {
     }
   }
 
+  /** None where the folder is gone: the journal of this process makes it again. */
   #names(): string[] {
     const { folder, own } = this.#o
+    if (!existsSync(folder)) return []
     return readdirSync(folder).filter(name => path.join(folder, name) !== own && !name.includes(CORRUPT))
   }
 

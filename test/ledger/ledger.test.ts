@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
@@ -155,6 +155,16 @@ t.test('a living process keeps its journal', async t => {
   t.not(one.holder, two.holder)
   await one.stop()
   await two.stop()
+  await store.close()
+})
+
+t.test('the journal folder of the machine is deleted: what is asked meanwhile throws nothing', async t => {
+  const store = await memoryStore()
+  const folder = t.testdir()
+  const ledger = await open(store, folder)
+  rmSync(folder, { recursive: true })
+  t.ok(ledger.accepting)
+  await ledger.stop()
   await store.close()
 })
 
