@@ -1,9 +1,10 @@
 /**
- * Measures what the store takes of a small request in all threads of the gateway together, on SQLite and on a private MariaDB: the CPU time
- * of the gateway less that of one which keeps its settlements and never sends them, in turns under a closed loop.
+ * Measures what settling takes of a small request in all threads of the gateway together, on SQLite and on a private MariaDB: the CPU time
+ * of the gateway less that of one on SQLite which drops its settlements, in turns under a closed loop. One that kept them would pay
+ * for their memory instead.
  */
 import { startMariadb } from '../../test/support/mariadb.ts'
-import { KEPT_ROWS, leavingOut } from '../parts/ablations.ts'
+import { DROPPED_ROWS, leavingOut } from '../parts/ablations.ts'
 import { type Probed, probed } from '../parts/probed.ts'
 import { startGateway, startUpstream } from '../parts/subjects.ts'
 import { chatBody, type Workload } from '../parts/workloads.ts'
@@ -23,8 +24,8 @@ export async function measureSettling(w: Settling, context: Context): Promise<vo
   const pairs: Pair[] = []
   let databases = 0
   const start = async ({ name, root }: Context['gateways'][number], settles: boolean): Promise<Probed> => {
-    const overrides = mariadb === null ? {} : { store: await mariadb.database(`settling_${++databases}`) }
-    return probed(env => startGateway(upstream.port, root, name, overrides, settles ? env : leavingOut(KEPT_ROWS, env)))
+    const overrides = mariadb === null || !settles ? {} : { store: await mariadb.database(`settling_${++databases}`) }
+    return probed(env => startGateway(upstream.port, root, name, overrides, settles ? env : leavingOut(DROPPED_ROWS, env)))
   }
   try {
     for (const gateway of context.gateways) pairs.push([await start(gateway, true), await start(gateway, false)])

@@ -20,8 +20,9 @@ const ENDING = 'lib/exchange/record/ending.ts'
 const SETTLER = 'lib/ledger/settler.ts'
 const READING = 'lib/exchange/relay/reading.ts'
 
-/** By this one the store is never sent anything. */
-export const KEPT_ROWS = 'store (rows are kept and not sent)'
+const KEPT_ROWS = 'store (rows are kept and not sent)'
+/** By this one nothing is settled. */
+export const DROPPED_ROWS = 'record, journal and store (rows are dropped)'
 
 export const ABLATIONS: readonly Ablation[] = [
   { name: 'log line', edits: [{ file: ENDING, from: '    log(x, services, totalMs)\n', to: '' }] },
@@ -48,7 +49,7 @@ export const ABLATIONS: readonly Ablation[] = [
     ],
   },
   {
-    name: 'record, journal and store (rows are dropped)',
+    name: DROPPED_ROWS,
     includes: ['write to the journal', KEPT_ROWS],
     edits: [
       {

@@ -13,7 +13,7 @@ const rows = {
   systemUs: { label: 'of it system', digits: 1 },
   mainThreadUs: { label: 'of the main thread', digits: 1 },
   storeThreadUs: { label: "of the store's thread", digits: 1 },
-  settlingUs: { label: 'of it for the store, in all threads', digits: 1 },
+  settlingUs: { label: 'of it for record, journal and store, in all threads', digits: 1 },
   perSecond: { label: 'requests/s, saturated', digits: 0 },
   perCore: { label: 'requests per core and second', digits: 0 },
   allocatedKiB: { label: 'KiB allocated per {unit}', digits: 2 },
