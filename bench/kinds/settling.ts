@@ -25,7 +25,9 @@ export async function measureSettling(w: Settling, context: Context): Promise<vo
   let databases = 0
   const start = async ({ name, root }: Context['gateways'][number], settles: boolean): Promise<Probed> => {
     const overrides = mariadb === null || !settles ? {} : { store: await mariadb.database(`settling_${++databases}`) }
-    return probed(env => startGateway(upstream.port, root, name, overrides, settles ? env : leavingOut(DROPPED_ROWS, env)))
+    return probed(env =>
+      startGateway(upstream.port, root, name, overrides, settles ? env : leavingOut(DROPPED_ROWS, env)),
+    )
   }
   try {
     for (const gateway of context.gateways) pairs.push([await start(gateway, true), await start(gateway, false)])
