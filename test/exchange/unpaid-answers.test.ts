@@ -95,19 +95,23 @@ t.test('ten answers whose first byte did not come', async t => {
   t.match(await s.store.audit(), { ok: true })
 })
 
+/** A whole answer of so many characters, for which so many tokens are reported. */
+const longAnswer =
+  (length: number, completion_tokens: number): Script =>
+  call =>
+    call.whole(200, {
+      id: 'c',
+      choices: [{ index: 0, message: { role: 'assistant', content: 'x'.repeat(length) }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 20, completion_tokens },
+    })
+
 t.test('answers for which another account left no memory', async t => {
   const config = { retry: { attempts: 1 }, limits: { buffered: '1MiB' } }
   const s = await open(t, { channels: { a: { protocols: ['chat'] } }, config })
   const { buffered } = s.services
   const ofAnother = 900 * 1024
   t.ok(buffered.take(99, 0, ofAnother, 1024 * 1024))
-  const content = 'x'.repeat(100_000)
-  s.at('a').script = call =>
-    call.whole(200, {
-      id: 'c',
-      choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
-      usage: { prompt_tokens: 20, completion_tokens: 30_000 },
-    })
+  s.at('a').script = longAnswer(100_000, 30_000)
   t.same(await statuses(s, 12), some(503, 12))
   t.equal(s.at('a').calls.length, 12, 'it asks as before')
   buffered.give(99, ofAnother)
@@ -118,13 +122,7 @@ t.test('answers for which another account left no memory', async t => {
 t.test('ten answers for which the account left no memory', async t => {
   const config = { retry: { attempts: 1 }, limits: { buffered: '1MiB', body: '1MiB' } }
   const s = await open(t, { channels: { a: { protocols: ['chat'] } }, config })
-  const content = 'x'.repeat(1_200_000)
-  s.at('a').script = call =>
-    call.whole(200, {
-      id: 'c',
-      choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
-      usage: { prompt_tokens: 20, completion_tokens: 300_000 },
-    })
+  s.at('a').script = longAnswer(1_200_000, 300_000)
   t.same(await statuses(s, 12), some(503, 12))
   t.equal(s.at('a').calls.length, 10)
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })

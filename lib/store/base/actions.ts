@@ -96,7 +96,8 @@ const COLUMNS =
 
 /**
  * Part of every change that could be a way back in when a session or a token has ended, which are those of keys, tokens, links,
- * memberships, credentials and users: it throws SignedOut where that has ended since the call was admitted. The row is locked, so that what ends it waits, and then finds what this transaction has made.
+ * memberships, credentials and users: it throws SignedOut where that has ended since the call was admitted. The row is locked, so that
+ * what ends it waits, and then finds what this transaction has made.
  */
 export async function checkActor(tx: Transaction, { actor: { by } }: Act): Promise<void> {
   const { sessionId = null, tokenId = null } = by ?? {}
