@@ -15,30 +15,43 @@ type Settling = Extract<Workload, { kind: 'settling' }>
 
 const CONNECTIONS = 32
 
-/** Two gateways of one checkout: whole, and without settling. */
-type Pair = [whole: Probed, without: Probed]
+/** Two gateways of one checkout. */
+interface Pair {
+  whole: Probed
+  /** Drops its settlements. */
+  without: Probed
+}
 
 export async function measureSettling(w: Settling, context: Context): Promise<void> {
   const mariadb = w.engine === 'MariaDB' ? await startMariadb() : null
   const upstream = await startUpstream()
+  const started: Probed[] = []
   const pairs: Pair[] = []
   let databases = 0
   const start = async ({ name, root }: Context['gateways'][number], settles: boolean): Promise<Probed> => {
     const overrides = mariadb === null || !settles ? {} : { store: await mariadb.database(`settling_${++databases}`) }
-    return probed(env =>
+    const subject = await probed(env =>
       startGateway(upstream.port, root, name, overrides, settles ? env : leavingOut(DROPPED_ROWS, env)),
     )
+    started.push(subject)
+    return subject
   }
   try {
-    for (const gateway of context.gateways) pairs.push([await start(gateway, true), await start(gateway, false)])
-    for (const subject of pairs.flat()) {
+    for (const gateway of context.gateways)
+      try {
+        pairs.push({ without: await start(gateway, false), whole: await start(gateway, true) })
+      } catch (error) {
+        // the edit that leaves settling out is one of today's source, which an older checkout may not have
+        console.error(`${w.name} of ${gateway.name} is not measured: ${(error as Error).message}`)
+      }
+    for (const subject of started) {
       await checkAnswer(subject, chatBody(200, false), { status: 200, events: null })
       await load(subject, Math.ceil(w.warmup * context.share))
     }
     for (let turn = 0; turn < context.rounds * context.turns; turn++)
       for (const pair of pairs) await measure(w, pair, context, turn % 2 === 1)
   } finally {
-    await stopAll([...pairs.flat(), upstream])
+    await stopAll([...started, upstream])
     await mariadb?.stop()
   }
 }
@@ -46,7 +59,7 @@ export async function measureSettling(w: Settling, context: Context): Promise<vo
 const load = (subject: Probed, requests: number) =>
   loadRightly(orderFor(subject, { kinds: [{ body: chatBody(200, false) }], connections: CONNECTIONS, requests }))
 
-async function measure(w: Settling, [whole, without]: Pair, context: Context, isReversed: boolean): Promise<void> {
+async function measure(w: Settling, { whole, without }: Pair, context: Context, isReversed: boolean): Promise<void> {
   const requests = requestsOfTurn(w.requests, CONNECTIONS, context)
   const costOf = async (subject: Probed): Promise<number> => {
     const before = await subject.read()
