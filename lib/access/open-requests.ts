@@ -1,9 +1,7 @@
-/** What the open requests of accounts take: places, over all processes; and of this process, turns at the store and bytes of bodies in memory. */
+/** What the open requests of accounts take of this process: turns at the store, bytes of bodies in memory, and time to read these. */
 import { invariant } from '../base/assert.ts'
 import { type Clock, pause } from '../base/clock.ts'
 import { Turns } from './turns.ts'
-
-export { Places } from './places.ts'
 
 const MOST_AT_ONCE = 16
 const MOST_WAITING = 1_000

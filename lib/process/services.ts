@@ -3,8 +3,9 @@
  * and so do the tests of exchanges, so that what they test is what runs.
  */
 import { Answers } from '../access/answers.ts'
-import { Buffered, Inflating, Places } from '../access/open-requests.ts'
+import { Buffered, Inflating } from '../access/open-requests.ts'
 import { KeyUses, KeyCache } from '../access/keys.ts'
+import { Places } from '../access/places.ts'
 import { RateLimiter } from '../access/rate.ts'
 import type { Clock } from '../base/clock.ts'
 import { idMaker } from '../base/ids.ts'

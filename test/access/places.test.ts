@@ -1,7 +1,7 @@
 /** Places for open requests, `limits.concurrency`: at most so many of an account over all processes and gateways of a store. */
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { Places } from '../../lib/access/open-requests.ts'
+import { Places } from '../../lib/access/places.ts'
 import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import type { StoreHealth } from '../../lib/store/health.ts'
 import { TestClock } from '../support/clock.ts'

@@ -1,7 +1,8 @@
 /** What all exchanges of a process share. It is built once when the process starts; a reload replaces the world in it. */
 import type { Answers } from '../../access/answers.ts'
-import type { Buffered, Inflating, Places } from '../../access/open-requests.ts'
+import type { Buffered, Inflating } from '../../access/open-requests.ts'
 import type { KeyUses, KeyCache } from '../../access/keys.ts'
+import type { Places } from '../../access/places.ts'
 import type { RateLimiter } from '../../access/rate.ts'
 import { LargeBodies } from '../../base/slices.ts'
 import type { Clock } from '../../base/clock.ts'

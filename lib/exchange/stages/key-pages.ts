@@ -4,7 +4,6 @@
  * charge or which channel answered.
  */
 import { HOUR_MS } from '../../base/clock.ts'
-import { type Funds, fundsOf } from '../../access/funds.ts'
 import type { KeyEntry } from '../../access/keys.ts'
 import { Questions } from '../../access/open-requests.ts'
 import { timeOfId } from '../../base/ids.ts'
@@ -12,6 +11,7 @@ import { add, formatMicro, type Micro } from '../../base/money.ts'
 import { periodAt } from '../../base/periods.ts'
 import { offsetHours } from '../../base/zone.ts'
 import { answerKey, type BookedRow } from '../../store/usage/rows.ts'
+import { type Funds, fundsOf } from '../../ledger/funds.ts'
 import type { Protocol } from '../../protocols/names.ts'
 import { everyAt } from '../../terms/records.ts'
 import type { Target } from '../../terms/target.ts'
@@ -37,7 +37,7 @@ export const showFunds = stage<'admitted', never>((x, services) => {
 
 function askFunds(x: Exchange, { ledger, store }: Services): Promise<Funds> {
   const { key, account } = x.entry as KeyEntry
-  return fundsOf(store, key, account, { holder: ledger.holder, held: ledger.held(), nowMs: ledger.wall.now() })
+  return fundsOf(store, ledger, key, account)
 }
 
 /** The most questions of one account, asked or in line. */

@@ -7,16 +7,7 @@ import { periodName } from '../base/periods.ts'
 import type { Store } from '../store/store.ts'
 import { accountPurse, keyPurse, limitPurse, type Purse, type PurseId } from '../store/books/purses.ts'
 import { type Limit, periodOf, type Account, type Key } from '../terms/records.ts'
-
-/** What the asking process knows by itself; all else is read from the store. */
-export interface Here {
-  /** The name of the process in the store. */
-  holder: string
-  /** What the open requests of the process hold of each purse. */
-  held: ReadonlyMap<PurseId, Micro>
-  /** The store's time; ms since 1970. */
-  nowMs: number
-}
+import type { Ledger } from './ledger.ts'
 
 export interface Funds {
   /** All that the key has ever spent. */
@@ -41,20 +32,25 @@ function boundOf(kind: 'k' | 'b', id: number, limit: Limit | null, nowMs: number
 }
 
 /** Finds the funds of a key. It sends two short statements to the store, so the caller must limit how often it is called. */
-export async function fundsOf(store: Store, key: Key, account: Account, here: Here): Promise<Funds> {
-  const caps = boundOf('k', key.id, key.cap, here.nowMs, store.zone)
+export async function fundsOf(store: Store, ledger: Ledger, key: Key, account: Account): Promise<Funds> {
+  const nowMs = ledger.wall.now()
+  const held = ledger.held()
+  const caps = boundOf('k', key.id, key.cap, nowMs, store.zone)
   const bounds: Bound[] = [
     { purse: accountPurse(account.id), amount: null },
     ...caps,
-    ...boundOf('b', account.id, account.budget, here.nowMs, store.zone),
+    ...boundOf('b', account.id, account.budget, nowMs, store.zone),
   ]
   const ids = [...new Set([keyPurse(key.id), ...bounds.map(({ purse }) => purse)])]
-  const [purses, others] = await Promise.all([store.books.purses(ids), store.holders.heldByOthers(ids, [here.holder])])
+  const [purses, others] = await Promise.all([
+    store.books.purses(ids),
+    store.holders.heldByOthers(ids, [ledger.holder]),
+  ])
   const known = new Map<PurseId, Purse>(purses.map(purse => [purse.id, purse]))
   const spentOf = (purse: PurseId): Micro => known.get(purse)?.spent ?? ZERO
   const leftOf = ({ purse, amount }: Bound): Micro => {
     const credit = amount ?? known.get(purse)?.credit ?? ZERO
-    return micro(credit - spentOf(purse) - (here.held.get(purse) ?? ZERO) - (others.get(purse) ?? ZERO))
+    return micro(credit - spentOf(purse) - (held.get(purse) ?? ZERO) - (others.get(purse) ?? ZERO))
   }
   const [cap] = caps
   return {
