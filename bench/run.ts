@@ -26,6 +26,7 @@ import { measureStart } from './kinds/start.ts'
 import { measureSteady } from './kinds/steady.ts'
 import { measureTranslated } from './kinds/translated.ts'
 import { checkOut, lastRevision } from './parts/checkout.ts'
+import { endAll } from './parts/process.ts'
 import { ROOT } from './parts/subjects.ts'
 import { WORKLOADS, type Workload } from './parts/workloads.ts'
 import { replaceBlock } from './report/doc-block.ts'
@@ -132,6 +133,8 @@ for (const w of wanted) {
     // the figures of the other workloads are useful all the same
     console.error(`${w.name} failed:`, error)
     process.exitCode = 1
+    // a subject that the workload did not stop would disturb the next one, and keep this process from its end
+    await endAll()
   }
   write()
   console.error(`${w.name}: ${((performance.now() - before) / 1000).toFixed(0)} s`)
@@ -141,5 +144,3 @@ if (process.exitCode === undefined && isWhole) {
   const document = path.join(ROOT, 'docs/performance.md')
   writeFileSync(document, replaceBlock(readFileSync(document, 'utf8'), 'bench', text))
 }
-// a subject that a failed workload has left behind ends with this process, and must not keep it
-process.exit()

@@ -6,7 +6,7 @@
 import { startMariadb } from '../../test/support/mariadb.ts'
 import { DROPPED_ROWS, leavingOut } from '../parts/ablations.ts'
 import { type Probed, probed } from '../parts/probed.ts'
-import { startGateway, startUpstream } from '../parts/subjects.ts'
+import { ROOT, startGateway, startUpstream } from '../parts/subjects.ts'
 import { chatBody, type Workload } from '../parts/workloads.ts'
 import { checkAnswer } from './answer.ts'
 import { type Context, loadRightly, orderFor, requestsOfTurn, stopAll } from './context.ts'
@@ -25,36 +25,37 @@ interface Pair {
 export async function measureSettling(w: Settling, context: Context): Promise<void> {
   const mariadb = w.engine === 'MariaDB' ? await startMariadb() : null
   const upstream = await startUpstream()
-  const started: Probed[] = []
   const pairs: Pair[] = []
   let databases = 0
   const start = async ({ name, root }: Context['gateways'][number], settles: boolean): Promise<Probed> => {
     const overrides = mariadb === null || !settles ? {} : { store: await mariadb.database(`settling_${++databases}`) }
-    const subject = await probed(env =>
+    return probed(env =>
       startGateway(upstream.port, root, name, overrides, settles ? env : leavingOut(DROPPED_ROWS, env)),
     )
-    started.push(subject)
-    return subject
   }
   try {
-    for (const gateway of context.gateways)
-      try {
-        pairs.push({ without: await start(gateway, false), whole: await start(gateway, true) })
-      } catch (error) {
-        // the edit that leaves settling out is one of today's source, which an older checkout may not have
-        console.error(`${w.name} of ${gateway.name} is not measured: ${(error as Error).message}`)
-      }
-    for (const subject of started) {
+    for (const gateway of context.gateways) {
+      // the edit that leaves settling out is one of today's source, which an older checkout may not have
+      const without = await start(gateway, false).catch((error: Error) => {
+        if (gateway.root === ROOT) throw error
+        console.error(`${w.name} of ${gateway.name} is not measured: ${error.message}`)
+        return null
+      })
+      if (without !== null) pairs.push({ whole: await start(gateway, true), without })
+    }
+    for (const subject of subjectsOf(pairs)) {
       await checkAnswer(subject, chatBody(200, false), { status: 200, events: null })
       await load(subject, Math.ceil(w.warmup * context.share))
     }
     for (let turn = 0; turn < context.rounds * context.turns; turn++)
       for (const pair of pairs) await measure(w, pair, context, turn % 2 === 1)
   } finally {
-    await stopAll([...started, upstream])
+    await stopAll([...subjectsOf(pairs), upstream])
     await mariadb?.stop()
   }
 }
+
+const subjectsOf = (pairs: readonly Pair[]): Probed[] => pairs.flatMap(({ whole, without }) => [whole, without])
 
 const load = (subject: Probed, requests: number) =>
   loadRightly(orderFor(subject, { kinds: [{ body: chatBody(200, false) }], connections: CONNECTIONS, requests }))

@@ -25,6 +25,11 @@ export async function end(child: ChildProcess): Promise<void> {
 }
 const END_MS = 10_000
 
+/** Ends every process that still runs. */
+export async function endAll(): Promise<void> {
+  await Promise.all([...running].map(end))
+}
+
 export interface Part {
   child: ChildProcess
   port: number
