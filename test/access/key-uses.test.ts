@@ -73,7 +73,7 @@ t.test('a store that is away loses notes, and a fault is said', async t => {
   t.equal(batches.length, 1, 'and it goes on')
 })
 
-t.test('notes are bounded', async t => {
+t.test('notes are bounded: overflow', async t => {
   const { batches, uses } = setUp()
   for (let id = 0; id < 100_010; id++) uses.note(id, '::1')
   await uses.stop()

@@ -49,7 +49,7 @@ t.test('what is written last comes too, however the process ends', async t => {
   }
 })
 
-t.test('nobody reads: memory is bounded, and what is missing is told when somebody does', async t => {
+t.test('nobody reads: the overflow is bounded in memory, and what is missing is told when somebody does', async t => {
   const child = spawn(
     process.execPath,
     program(`

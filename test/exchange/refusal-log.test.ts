@@ -85,7 +85,7 @@ t.test('ten of a key and a reason in a minute, and nothing of the rest is called
   t.strictSame(s.lost, [])
 })
 
-t.test('the queue is bounded', async t => {
+t.test('the queue is bounded: overflow', async t => {
   const s = scene()
   for (let key = 0; key < 1_100; key++) s.refuse(key, 'field', 'm', key % 4)
   t.equal(s.lost.length, 100)

@@ -168,7 +168,7 @@ t.test('the journal folder of the machine is deleted: what is asked meanwhile th
   await store.close()
 })
 
-t.test('at its bound the journal takes no new requests, and drops nothing', async t => {
+t.test('overflow: at its bound the journal takes no new requests, and drops nothing', async t => {
   const store = await memoryStore()
   const { account, key } = await fund(store, 'a', 1_000_000)
   const ledger = await open(store, t.testdir(), 100)

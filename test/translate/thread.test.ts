@@ -147,28 +147,31 @@ const asked = (text: string, protocol: Protocol = 'chat'): RequestJob => ({
   target: plainTarget('m'),
 })
 
-t.test('jobs are done in their order, can be called off, and are refused when too many wait', async t => {
-  over.length = 0
-  const done: string[] = []
-  const jobs = Array.from({ length: 40 }, (_, n) =>
-    thread.run(
-      1,
-      'request',
-      () => asked(`${n}`),
-      result => done.push(`${n} ${result.what}`),
-    ),
-  )
-  jobs[2]?.cancel()
-  jobs[0]?.cancel() // it is being done
-  const answer: Promise<Result> = run(randomDocument(seeded(t)).job)
-  t.same(done, [], 'nothing is answered at once')
-  t.equal((await answer).what, 'answer', 'an answer is taken although no request is')
-  t.equal(done.filter(one => one.endsWith(' full')).length, 40 - 33, 'one is done and 32 wait')
-  const finished = done.filter(one => one.endsWith(' request')).map(one => Number.parseInt(one, 10))
-  t.same(finished, [1, ...Array.from({ length: 30 }, (_, n) => n + 3)])
-  jobs[1]?.cancel() // too late
-  t.same(over.filter(one => one === 'request left').length, 2)
-})
+t.test(
+  'jobs are done in their order, can be called off, and are refused when too many wait (overflow of the queue)',
+  async t => {
+    over.length = 0
+    const done: string[] = []
+    const jobs = Array.from({ length: 40 }, (_, n) =>
+      thread.run(
+        1,
+        'request',
+        () => asked(`${n}`),
+        result => done.push(`${n} ${result.what}`),
+      ),
+    )
+    jobs[2]?.cancel()
+    jobs[0]?.cancel() // it is being done
+    const answer: Promise<Result> = run(randomDocument(seeded(t)).job)
+    t.same(done, [], 'nothing is answered at once')
+    t.equal((await answer).what, 'answer', 'an answer is taken although no request is')
+    t.equal(done.filter(one => one.endsWith(' full')).length, 40 - 33, 'one is done and 32 wait')
+    const finished = done.filter(one => one.endsWith(' request')).map(one => Number.parseInt(one, 10))
+    t.same(finished, [1, ...Array.from({ length: 30 }, (_, n) => n + 3)])
+    jobs[1]?.cancel() // too late
+    t.same(over.filter(one => one === 'request left').length, 2)
+  },
+)
 
 t.test('a fault is told and ends nothing', async t => {
   const fault = await run({ ...asked('x'), protocol: 'none' as Protocol })
