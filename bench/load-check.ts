@@ -1,11 +1,13 @@
 /**
- * `npm run bench:load`: compares the benches' own load client (raw sockets) with autocannon, on small JSON: directly
- * against the upstream (the most that load and upstream can do), against the bare relay and against the gateway. A
- * subject must cost about the same with either client. The benches use their own, because it takes about half of
- * autocannon's CPU per request, and on two cores the load takes CPU away from what is measured.
+ * `npm run bench:load`: compares the benches' own load client (raw sockets) with autocannon, and with wrk where it is
+ * installed, on small JSON: directly against the upstream (the most that load and upstream can do), against the bare relay
+ * and against the gateway. The last table has what the benches tell, the gateway's CPU time ÷ the bare relay's, by client:
+ * it must be the same within 10 %. The benches use their own, because it takes about half of autocannon's CPU per request,
+ * and on two cores the load takes CPU away from what is measured; and because wrk sends one body only.
  */
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { installPackages, PACKAGES } from '../test/clients/packages.ts'
 import { loadRightly, orderFor } from './kinds/context.ts'
@@ -46,6 +48,31 @@ async function autocannon(subject: Subject): Promise<Done> {
   return { requests: right, seconds: duration }
 }
 
+async function wrk(subject: Subject): Promise<Done> {
+  const { headers, path: target } = orderFor(subject, { kinds: [], requests: 0 })
+  const text = (value: string): string => `[==[${value}]==]`
+  const script = path.join(folder, 'request.lua')
+  writeFileSync(
+    script,
+    `wrk.method = 'POST'
+wrk.body = ${text(chatBody(200, false))}
+${Object.entries(headers)
+  .map(([name, value]) => `wrk.headers[ ${text(name)} ] = ${text(value)}`)
+  .join('\n')}
+done = function(summary)
+  local e = summary.errors
+  print(string.format('DONE %d %d %d', summary.requests, summary.duration, e.connect + e.read + e.write + e.status + e.timeout))
+end
+`,
+  )
+  const how = ['-t', '1', '-c', String(CONNECTIONS), '-d', `${SECONDS}s`, '-s', script]
+  const run = spawnSync('wrk', [...how, `http://127.0.0.1:${subject.port}${target}`], { encoding: 'utf8' })
+  const [requests, durationUs, wrong] = /^DONE (\d+) (\d+) (\d+)$/m.exec(run.stdout)?.slice(1).map(Number) ?? []
+  if (requests === undefined || durationUs === undefined || wrong !== 0)
+    throw new Error(`wrk: ${wrong ?? 'no'} wrong answers: ${run.stderr}`)
+  return { requests, seconds: durationUs / 1e6 }
+}
+
 /** The CPU time of child processes that have ended. */
 function childrenUs(): number {
   const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? []
@@ -54,6 +81,12 @@ function childrenUs(): number {
 
 const why = installPackages()
 if (why !== null) throw new Error(why)
+const clients = [ours, autocannon]
+if (spawnSync('wrk', ['-v']).error === undefined) clients.push(wrk)
+else console.error('wrk is not installed: its rows are left out')
+const folder = mkdtempSync(path.join(tmpdir(), 'bench-load-'))
+/** The CPU time of a subject's request by client, round by round, in µs. */
+const costs = new Map<string, number[][]>(clients.map(({ name }) => [name, []]))
 const upstream = await startUpstream()
 const subjects: Subject[] = [
   await probed(env => startBare(upstream.port, env)),
@@ -64,7 +97,7 @@ console.log('| asked | by | requests/s | CPU µs per request of the load | of th
 console.log('|---|---|---|---|---|')
 try {
   for (const subject of [straight, ...subjects]) {
-    const rows = [ours, autocannon].map(client => ({ client, figures: [] as [number, number, number][] }))
+    const rows = clients.map(client => ({ client, figures: [] as [number, number, number][] }))
     await ours(subject) // warm-up
     for (let round = 0; round < ROUNDS; round++)
       for (const { client, figures } of rows) {
@@ -78,9 +111,14 @@ try {
     for (const { client, figures } of rows) {
       const [perSecond, loadUs, subjectUs] = [0, 1, 2].map(i => median(figures.map(f => f[i] as number)))
       const cost = subject === straight ? '' : subjectUs?.toFixed(1)
+      if (subject !== straight) costs.get(client.name)?.push(figures.map(f => f[2]))
       console.log(`| ${[subject.name, client.name, perSecond?.toFixed(0), loadUs?.toFixed(1), cost].join(' | ')} |`)
     }
   }
+  console.log('\n| by | gateway ÷ bare relay |\n|---|---|')
+  for (const [client, [bare, gateway]] of costs)
+    console.log(`| ${client} | ${(median(gateway as number[]) / median(bare as number[])).toFixed(3)} |`)
 } finally {
   for (const part of [...subjects, upstream]) await part.stop()
+  rmSync(folder, { recursive: true, force: true })
 }

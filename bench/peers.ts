@@ -1,7 +1,7 @@
 /**
  * `npm run bench:peers [-- NAME=URL …]`: what a request costs in our gateway with everything on, in the bare relay, in
- * nginx, and in other gateways in front of the same upstream, in one run in which all take turns. LiteLLM and Portkey are
- * installed at first use and started; any other gateway is started by you and named by its address, for example
+ * nginx, and in other gateways in front of the same upstream, in one run in which all take turns. LiteLLM, Portkey and TensorZero
+ * are installed at first use and started; any other gateway is started by you and named by its address, for example
  * `bifrost=http://sk-key@127.0.0.1:8080/v1/chat/completions?model=openai/beta-4.7`, with the upstream on the port that
  * `--upstream` gives.
  *
@@ -20,7 +20,7 @@ import { runLoad } from './load/run.ts'
 import { startNginx } from './parts/nginx.ts'
 import { cpuOfTree, PEERS, type Peer, runningPeer, startPeer } from './parts/peers.ts'
 import { KEY, ROOT, type Subject, startBare, startGateway, startUpstream } from './parts/subjects.ts'
-import { SOON, type ClosedWorkload, chatBody, WORKLOADS } from './parts/workloads.ts'
+import { type ClosedWorkload, chatBody, SOON, WORKLOADS } from './parts/workloads.ts'
 import { replaceBlock } from './report/doc-block.ts'
 import { barsSvg, showPicture } from './report/picture.ts'
 import { median } from './report/statistics.ts'

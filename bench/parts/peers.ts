@@ -45,7 +45,16 @@ interface PeerRow {
     folder: string,
     upstreamPort: number,
     port: number,
-  ): { command: string; args: string[]; headers: Record<string, string>; env?: NodeJS.ProcessEnv }
+  ): {
+    command: string
+    args: string[]
+    headers: Record<string, string>
+    env?: NodeJS.ProcessEnv
+    /** The name that it gives the benches' model, where it is another. */
+    model?: string
+    /** Where it chooses its port itself: the file into which it writes the address of chat completions. */
+    addressFile?: string
+  }
 }
 
 const run = (command: string, args: string[]): void => {
@@ -55,7 +64,18 @@ const PORTKEY = '@portkey-ai/gateway@1.15.2'
 /** With a later one, which its range allows, Portkey answers each stream with 500: it changes headers that may not be changed. */
 const [SERVER, SERVER_VERSION] = ['@hono/node-server', '1.13.8']
 const LITELLM = 'litellm[proxy]==1.106.2'
+const TENSORZERO = 'tensorzero==2026.6.0'
 const MODEL = 'beta-4.7'
+
+/** Starts the server in Rust that the package has for its OpenAI client, as `patch_openai_client` does. */
+const TENSORZERO_SERVER = `import os, signal, sys
+from tensorzero.tensorzero import _start_http_gateway
+config, address = sys.argv[1:]
+gateway = _start_http_gateway(config_file=config, clickhouse_url=None, postgres_url=None, valkey_url=None, async_setup=False)
+with open(address + '.new', 'w') as file: file.write(gateway.base_url + '/chat/completions')
+os.rename(address + '.new', address)
+signal.pause()
+`
 
 export const PEERS: readonly PeerRow[] = [
   {
@@ -116,6 +136,43 @@ export const PEERS: readonly PeerRow[] = [
       }
     },
   },
+  {
+    name: 'TensorZero',
+    does: `PyPI ${TENSORZERO}, its server in Rust inside a Python process, no database: no keys, no log, no books`,
+    install(folder) {
+      run('python3', ['-m', 'venv', folder])
+      run(path.join(folder, 'bin/pip'), ['install', '-q', TENSORZERO])
+    },
+    start(folder, upstreamPort) {
+      const [config, server, addressFile] = ['gateway.toml', 'server.py', 'address'].map(name =>
+        path.join(folder, name),
+      ) as [string, string, string]
+      writeFileSync(server, TENSORZERO_SERVER)
+      writeFileSync(
+        config,
+        `[gateway]
+observability.enabled = false
+disable_pseudonymous_usage_analytics = true
+[models."${MODEL}"]
+routing = ["up"]
+[models."${MODEL}".providers.up]
+type = "openai"
+model_name = "${MODEL}"
+api_base = "http://127.0.0.1:${upstreamPort}/v1"
+api_key_location = "none"
+`,
+      )
+      rmSync(addressFile, { force: true })
+      const model = `tensorzero::model_name::${MODEL}`
+      return {
+        command: path.join(folder, 'bin/python'),
+        args: [server, config, addressFile],
+        headers: {},
+        model,
+        addressFile,
+      }
+    },
+  },
 ]
 
 /** Installs and starts a row in front of the upstream; resolves when it takes connections. */
@@ -130,19 +187,20 @@ export async function startPeer(row: PeerRow, upstreamPort: number): Promise<Pee
     writeFileSync(mark, row.does)
   }
   const port = await freePort()
-  const { command, args, headers, env = {} } = row.start(folder, upstreamPort, port)
+  const { command, args, headers, env = {}, model = MODEL, addressFile } = row.start(folder, upstreamPort, port)
   const cwd = mkdtempSync(path.join(tmpdir(), 'bench-peer-'))
   const child = keep(
     spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'ignore'] }),
   )
-  const url = new URL(`http://127.0.0.1:${port}/v1/chat/completions`)
+  const address = (): string | null => {
+    if (addressFile === undefined) return `http://127.0.0.1:${port}/v1/chat/completions`
+    return existsSync(addressFile) ? readFileSync(addressFile, 'utf8') : null
+  }
   const beganMs = performance.now()
+  let at: string | null
   for (;;) {
-    const up = await fetch(url, { method: 'GET' }).then(
-      () => true,
-      () => false,
-    )
-    if (up) break
+    at = address()
+    if (at !== null && (await answers(at))) break
     if (child.exitCode !== null || performance.now() - beganMs > READY_MS) {
       await end(child)
       throw new Error(`${row.name} did not start: ${command} ${args.join(' ')}`)
@@ -150,8 +208,14 @@ export async function startPeer(row: PeerRow, upstreamPort: number): Promise<Pee
     await sleep(POLL_MS)
   }
   const cpuUs = (): number => cpuOfTree(child.pid as number)
-  return { name: row.name, url, headers, model: MODEL, cpuUs, stop: () => end(child) }
+  return { name: row.name, url: new URL(at), headers, model, cpuUs, stop: () => end(child) }
 }
+
+const answers = (url: string): Promise<boolean> =>
+  fetch(url, { method: 'GET' }).then(
+    () => true,
+    () => false,
+  )
 
 /**
  * A gateway that runs already, as `NAME=URL`. The URL has the path of chat completions unless it says another, the key in
