@@ -3,7 +3,8 @@
  * feature on, a bare relay, nginx and the last commit, in one run on one machine. The main figure is the CPU time of
  * the subject's process per unit, because it depends least on what else the machine does. Subjects take turns; the
  * table shows medians over the rounds. Before anything is timed, the answers of each subject are checked. Only a
- * complete run writes its figures into docs/performance.md.
+ * complete run writes its figures into docs/performance.md; it then measures what each duty costs, as
+ * `npm run bench:ablation` does by itself.
  *
  *   --quick        one round, a quarter of the requests
  *   --only NAME    only workloads whose name contains this
@@ -12,6 +13,7 @@
  *   --again        measure that checkout twice, to see what of a difference is noise
  *   --alone        without the bare relay and nginx
  */
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -143,4 +145,6 @@ const isWhole = !(quick || values.alone) && [only, against, values.rounds, value
 if (process.exitCode === undefined && isWhole) {
   const document = path.join(ROOT, 'docs/performance.md')
   writeFileSync(document, replaceBlock(readFileSync(document, 'utf8'), 'bench', text))
+  const { status } = spawnSync(process.execPath, [path.join(ROOT, 'bench/ablation.ts')], { stdio: 'inherit' })
+  process.exitCode = status ?? 1
 }
