@@ -187,7 +187,8 @@ interface OperationRow<D = never, P = unknown, Q = unknown, B = unknown> {
   answer?: OperationAnswer
   /** Statuses with which the call may refuse beside those that every call may. */
   refuses?: readonly (400 | 403 | 404 | 409 | 410 | 422 | 429)[]
-  run(deps: D, call: Call<P, Q, B>): Promise<object | Streamed | Redirect | HandOver | null>
+  /** What it returns is not sent where the answer has no body. */
+  run(deps: D, call: Call<P, Q, B>): Promise<object | Streamed | Redirect | HandOver | null | void>
 }
 
 export interface Operation<D = never> extends OperationRow<D> {
@@ -195,6 +196,11 @@ export interface Operation<D = never> extends OperationRow<D> {
   scope: Scope | null
   answer: OperationAnswer
 }
+
+/** The answer of a call that may be repeated: 201 for what this call made, 200 for what an earlier one made. */
+export const madeOnce = (body: z.ZodType): OperationAnswer => ({ status: 201, body, also: [200] })
+export const once = (done: { created: boolean; row: object }): object =>
+  done.created ? done.row : new Instead(200, done.row)
 
 const NO_CONTENT: OperationAnswer = { status: 204, body: null }
 

@@ -85,7 +85,7 @@ const withStoreCalls = (configFile: string, work: (make: MakeCall) => Promise<vo
       if (result instanceof ReadyJson) return JSON.parse(Buffer.from(result.bytes).toString('utf8'))
       if (result instanceof TextFile) return writeAll(one(result.text), process.stdout).then(() => null)
       if (row.answer.body === 'stream') return writeAll((result as Streamed).pieces, process.stdout).then(() => null)
-      return result
+      return row.answer.body === null ? null : result
     })
     await mail.idle()
   })

@@ -3,7 +3,7 @@
  * of them are for whoever has the admin token, and name rows of the store by their names.
  */
 import { z } from 'zod'
-import { type Caller, Instead, type Operation } from '../api/operation.ts'
+import type { Caller, Operation } from '../api/operation.ts'
 import { Accounts } from '../operations/accounts/accounts.ts'
 import { Actions } from '../operations/accounts/actions.ts'
 import { Catalogue, type CatalogueDeps } from '../operations/catalogue/catalogue.ts'
@@ -15,7 +15,7 @@ import type { UserDeps } from '../operations/people/deps.ts'
 import { Prices } from '../operations/catalogue/prices.ts'
 import type { Sent } from '../operations/read.ts'
 import { Requests } from '../operations/usage/requests.ts'
-import { PaymentsAdmin, type PaymentsAdminDeps } from '../pay/admin.ts'
+import type { PaymentsAdminDeps } from '../pay/admin.ts'
 
 /** The dependencies of operations, of those on users and on payments, too. */
 type AdminDeps = OperationDeps & UserDeps & PaymentsAdminDeps & CatalogueDeps
@@ -31,7 +31,6 @@ export const adminParts = (deps: AdminDeps) => ({
   catalogue: new Catalogue(deps),
   prices: new Prices(deps),
   actions: new Actions(deps),
-  payments: new PaymentsAdmin(deps),
 })
 
 export type AdminParts = ReturnType<typeof adminParts>
@@ -50,7 +49,7 @@ interface AdminRow<Q, B, SentQ = Q, SentB = B>
   query?: z.ZodType<Q>
   body?: z.ZodType<B>
   answer: z.ZodType | null | (Partial<Operation['answer']> & Pick<Operation['answer'], 'body'>)
-  run(parts: AdminParts, call: AdminCall<SentQ, SentB>): Promise<object | null>
+  run(parts: AdminParts, call: AdminCall<SentQ, SentB>): Promise<object | null | void>
 }
 
 /** Writes a row whose forms are read before it runs. */
@@ -77,7 +76,7 @@ function whole<Q, B, SQ, SB>({ answer, ...row }: AdminRow<Q, B, SQ, SB>): Operat
 
 /** Rows that the console has, too, at the paths that `calls` names where they are others. */
 export const ofConsole = (
-  rows: readonly Operation<UserDeps>[],
+  rows: readonly Operation<UserDeps & PaymentsAdminDeps>[],
   calls: Record<string, Operation['call']>,
 ): Operation<AdminParts>[] =>
   rows.map(row => ({
@@ -88,11 +87,6 @@ export const ofConsole = (
     run: ({ deps }, call) => row.run(deps, call),
   }))
 
-/** The answer of a call that makes something: 201 for what this call made, 200 for what an earlier one made. */
 export const made = (body: z.ZodType): Operation['answer'] => ({ status: 201, body })
-export const madeOnce = (body: z.ZodType): Operation['answer'] => ({ status: 201, body, also: [200] })
-export const once = (done: { created: boolean; row: object }): object =>
-  done.created ? done.row : new Instead(200, done.row)
-
 export const list = (row: z.ZodType) => z.strictObject({ data: z.array(row) })
 export const page = (row: z.ZodType) => z.strictObject({ data: z.array(row), next: z.string().nullable() })

@@ -3,7 +3,8 @@ import { appliedAnswer, applyForm, applySent } from '../operations/catalogue/app
 import { importAnswer, importForm, importSent } from '../operations/catalogue/price-import.ts'
 import { z } from 'zod'
 import { type Described, openApi } from '../api/openapi.ts'
-import { Instead, type Operation, TextFile } from '../api/operation.ts'
+import { Instead, type Operation, TextFile, madeOnce, once } from '../api/operation.ts'
+import { paymentCalls } from '../console/api/pay-desk.ts'
 import { USERS } from '../console/api/people.ts'
 import { VERSION } from '../base/version.ts'
 import { catalogSchema } from '../catalog/schema.ts'
@@ -27,8 +28,7 @@ import {
 } from '../operations/billing/statement.ts'
 import { EXPORT_TYPES } from '../operations/usage/requests.ts'
 import { exportFilter, pageFilter, summaryFilter } from '../operations/usage/filters.ts'
-import { type AdminParts, adminCall, list, made, madeOnce, ofConsole, once, page, readingCall } from './call.ts'
-import { PAYMENTS } from './payments.ts'
+import { type AdminParts, adminCall, list, made, ofConsole, page, readingCall } from './call.ts'
 import { WATCHING } from './watching.ts'
 
 const limit = z.union([moneyText, z.strictObject({ amount: moneyText, every: z.string() })]).nullable()
@@ -194,10 +194,7 @@ const KEYS = [
     call: 'DELETE /keys/{id}',
     summary: 'Deletes a key.',
     answer: null,
-    async run({ keys }, { path, caller }) {
-      await keys.remove(path.id, caller.actor)
-      return null
-    },
+    run: ({ keys }, { path, caller }) => keys.remove(path.id, caller.actor),
   }),
 ]
 
@@ -245,10 +242,7 @@ const CATALOGUE = (['groups', 'models', 'channels'] as const).flatMap(kind => {
       summary: `Deletes a ${one}.`,
       answer: null,
       refuses: [409],
-      async run({ catalogue }, { path, caller }) {
-        await catalogue.remove(kind, path.name, caller.actor)
-        return null
-      },
+      run: ({ catalogue }, { path, caller }) => catalogue.remove(kind, path.name, caller.actor),
     }),
   ]
 })
@@ -460,6 +454,24 @@ const PEOPLE = ofConsole(USERS, {
   'users.invitations': 'GET /invitations',
   'users.revoke_invitation': 'DELETE /invitations/{id}',
 })
+
+const PAYMENTS = ofConsole(
+  paymentCalls(({ store }, account) => store.accounts.byName(account)),
+  {
+    'payments.orders': 'GET /orders',
+    'payments.order': 'GET /orders/{id}',
+    'payments.refund': 'POST /orders/{id}/refunds',
+    'payments.release': 'POST /orders/{id}/release',
+    'payments.exceptions': 'GET /exceptions',
+    'payments.resolve': 'POST /exceptions/{id}/resolution',
+    'payments.rates': 'GET /rates',
+    'payments.set_rate': 'POST /rates',
+    'payments.to_send': 'GET /refunds',
+    'payments.refund_end': 'POST /refunds/{id}/end',
+    'payments.addresses': 'GET /usdt/addresses.csv',
+    'payments.rewind': 'POST /usdt/rewind',
+  },
+)
 
 const DESCRIPTION =
   'The calls of operators. Money is text with six decimals, in CNY; times are ISO 8601 in UTC; lists are `{data, next}`, and ' +

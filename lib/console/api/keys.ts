@@ -150,10 +150,7 @@ export const KEYS: Operation<ConsoleDeps>[] = [
     ...writes,
     effect: 'danger',
     path: keyInPath,
-    async run(deps: ConsoleDeps, call) {
-      await keysOf(deps, call).remove(call.path.id, call.caller.actor)
-      return null
-    },
+    run: (deps: ConsoleDeps, call) => keysOf(deps, call).remove(call.path.id, call.caller.actor),
   }),
   operation({
     id: 'keys.several',

@@ -95,7 +95,6 @@ export const ME = [
     async run(deps: ConsoleDeps, call) {
       await new OwnUser(deps).delete(call.caller)
       for (const name of ['session', 'device'] as const) dropCookie(jarOf(deps, call), name)
-      return null
     },
   }),
   operation({
@@ -103,10 +102,7 @@ export const ME = [
     call: 'DELETE /me/notices',
     summary: 'Dismiss the notices of what others have changed in how you sign in.',
     who: 'user',
-    async run(deps: ConsoleDeps, { caller }) {
-      await new OwnUser(deps).clearNotices(caller)
-      return null
-    },
+    run: (deps: ConsoleDeps, { caller }) => new OwnUser(deps).clearNotices(caller),
   }),
   operation({
     id: 'me.password',
@@ -118,10 +114,8 @@ export const ME = [
     limit: 'sign-in',
     body: passwordForm,
     refuses: [400, 403, 429],
-    async run(deps: ConsoleDeps, call) {
-      await andSignInAgain(deps, call, () => new OwnUser(deps).changePassword(call.caller, call.body))
-      return null
-    },
+    run: (deps: ConsoleDeps, call) =>
+      andSignInAgain(deps, call, () => new OwnUser(deps).changePassword(call.caller, call.body)),
   }),
   operation({
     id: 'me.email',
@@ -134,10 +128,7 @@ export const ME = [
     body: emailForm,
     answer: { status: 202, body: null },
     refuses: [400, 409, 429],
-    async run(deps: ConsoleDeps, { caller, body }) {
-      await new OwnUser(deps).askForEmail(caller, body)
-      return null
-    },
+    run: (deps: ConsoleDeps, { caller, body }) => new OwnUser(deps).askForEmail(caller, body),
   }),
   operation({
     id: 'me.email_confirmed',
@@ -147,10 +138,7 @@ export const ME = [
     limit: 'sign-in',
     body: secretForm,
     refuses: [400, 409, 410, 429],
-    async run(deps: ConsoleDeps, { caller, body }) {
-      await new OwnUser(deps).confirmEmail(caller, body)
-      return null
-    },
+    run: (deps: ConsoleDeps, { caller, body }) => new OwnUser(deps).confirmEmail(caller, body),
   }),
   operation({
     id: 'factor.start',
@@ -186,10 +174,7 @@ export const ME = [
     who: 'user',
     effect: 'danger',
     stepUp: true,
-    async run(deps: ConsoleDeps, call) {
-      await andSignInAgain(deps, call, () => new OwnUser(deps).removeFactor(call.caller))
-      return null
-    },
+    run: (deps: ConsoleDeps, call) => andSignInAgain(deps, call, () => new OwnUser(deps).removeFactor(call.caller)),
   }),
   operation({
     id: 'factor.recovery_codes',
@@ -218,10 +203,7 @@ export const ME = [
     who: 'user',
     path: rowId,
     refuses: [404],
-    async run(deps: ConsoleDeps, { caller, path }) {
-      await new UserSessions(deps).end(caller, path.id)
-      return null
-    },
+    run: (deps: ConsoleDeps, { caller, path }) => new UserSessions(deps).end(caller, path.id),
   }),
   operation({
     id: 'sessions.end_others',
@@ -272,9 +254,6 @@ export const TOKENS = [
     who: 'user',
     path: rowId,
     refuses: [404],
-    async run(deps: ConsoleDeps, { caller, path }) {
-      await new OwnUser(deps).endToken(caller, path.id)
-      return null
-    },
+    run: (deps: ConsoleDeps, { caller, path }) => new OwnUser(deps).endToken(caller, path.id),
   }),
 ]

@@ -138,10 +138,7 @@ export const PASSKEYS = [
     path: rowId,
     body: renamingForm,
     refuses: [400, 404],
-    async run(deps: ConsoleDeps, { caller, path, body }) {
-      await new Passkeys(deps).rename(caller, path.id, body)
-      return null
-    },
+    run: (deps: ConsoleDeps, { caller, path, body }) => new Passkeys(deps).rename(caller, path.id, body),
   }),
   operation({
     ...own,
@@ -151,9 +148,7 @@ export const PASSKEYS = [
     effect: 'danger',
     path: rowId,
     refuses: [404, 409],
-    async run(deps: ConsoleDeps, call) {
-      await andSignInAgain(deps, call, () => new Passkeys(deps).remove(call.caller, call.path.id))
-      return null
-    },
+    run: (deps: ConsoleDeps, call) =>
+      andSignInAgain(deps, call, () => new Passkeys(deps).remove(call.caller, call.path.id)),
   }),
 ]

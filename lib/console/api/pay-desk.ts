@@ -1,10 +1,14 @@
-/** The calls behind the page Payments: what operators see of orders, and how they resolve what does not fit. */
+/**
+ * The calls about payments of all accounts: what operators see of orders, and how they resolve what does not fit. They are those behind the
+ * page Payments, and the admin API has them, too.
+ */
 import { z } from 'zod'
-import { type Operation, operation } from '../../api/operation.ts'
+import { type Operation, madeOnce, once, operation } from '../../api/operation.ts'
 import {
   exceptionsFilter,
   ordersFilter,
   PaymentsAdmin,
+  type PaymentsAdminDeps,
   rateForm,
   refundForm,
   releaseForm,
@@ -14,7 +18,8 @@ import {
 } from '../../pay/admin.ts'
 import { CSV_TYPE } from '../../operations/csv.ts'
 import * as kind from '../../config/scalars.ts'
-import type { ConsoleDeps } from './shared.ts'
+import type { Account } from '../../terms/records.ts'
+import { rowId } from './shared.ts'
 import {
   exceptionAnswer,
   exceptionsPage,
@@ -30,10 +35,12 @@ import { health } from './pay-health.ts'
 const operators = { who: 'operator', scope: 'operator', effect: 'read' } as const
 /** What moves money needs a person in a session, who has just proven who it is. */
 const moves = { who: 'operator', scope: null, effect: 'danger', stepUp: true } as const
-const payments = (deps: ConsoleDeps) => new PaymentsAdmin(deps)
-const orderPath = z.strictObject({ order: z.string().max(64) })
+const payments = (deps: PaymentsAdminDeps) => new PaymentsAdmin(deps)
 
-export const PAY_DESK: Operation<ConsoleDeps>[] = [
+/** `accountOf`: finds the account that a filter names; null = there is none of this name. */
+export const paymentCalls = (
+  accountOf: (deps: PaymentsAdminDeps, account: string) => Promise<Account | null>,
+): Operation<PaymentsAdminDeps>[] => [
   operation({
     ...operators,
     id: 'payments.read',
@@ -41,7 +48,7 @@ export const PAY_DESK: Operation<ConsoleDeps>[] = [
     summary: 'How payments stand: orders by state, what waits for a person, and how each way to pay fares.',
     limit: 'heavy',
     answer: { status: 200, body: health },
-    run: (deps: ConsoleDeps) => payments(deps).health(),
+    run: (deps: PaymentsAdminDeps) => payments(deps).health(),
   }),
   operation({
     ...operators,
@@ -51,42 +58,42 @@ export const PAY_DESK: Operation<ConsoleDeps>[] = [
     query: ordersFilter.extend({ account: kind.name.optional() }),
     answer: { status: 200, body: ordersPage },
     refuses: [400, 404],
-    run: async (deps: ConsoleDeps, { query: { account, ...filter } }) =>
-      payments(deps).orders(filter, account === undefined ? account : await deps.store.accounts.byPublicId(account)),
+    run: async (deps: PaymentsAdminDeps, { query: { account, ...filter } }) =>
+      payments(deps).orders(filter, account === undefined ? account : await accountOf(deps, account)),
   }),
   operation({
     ...operators,
     id: 'payments.order',
-    call: 'GET /payments/orders/{order}',
+    call: 'GET /payments/orders/{id}',
     summary: 'An order with its proofs, its refunds and its exceptions.',
-    path: orderPath,
+    path: rowId,
     answer: { status: 200, body: wholeOrder },
     refuses: [404],
-    run: (deps: ConsoleDeps, { path }) => payments(deps).order(path.order),
+    run: (deps: PaymentsAdminDeps, { path }) => payments(deps).order(path.id),
   }),
   operation({
     ...moves,
     id: 'payments.refund',
-    call: 'POST /payments/orders/{order}/refunds',
+    call: 'POST /payments/orders/{id}/refunds',
     summary:
       'Sends money of an order back to the payer. It is out of the balance before the provider is asked; the same reference is the same refund. Of USDT the answer says which tokens to send to the receiver.',
-    path: orderPath,
+    path: rowId,
     body: refundForm,
-    answer: { status: 201, body: refundAnswer },
+    answer: madeOnce(refundAnswer),
     refuses: [400, 404, 409],
-    run: async (deps: ConsoleDeps, { path, body, caller }) =>
-      (await payments(deps).refund(path.order, body, caller.actor)).row,
+    run: async (deps: PaymentsAdminDeps, { path, body, caller }) =>
+      once(await payments(deps).refund(path.id, body, caller.actor)),
   }),
   operation({
     ...moves,
     id: 'payments.release',
-    call: 'POST /payments/orders/{order}/release',
+    call: 'POST /payments/orders/{id}/release',
     summary: 'Credits an order now that is paid and held. The reason is kept.',
-    path: orderPath,
+    path: rowId,
     body: releaseForm,
     answer: { status: 200, body: wholeOrder },
     refuses: [400, 404, 409],
-    run: (deps: ConsoleDeps, { path, body, caller }) => payments(deps).release(path.order, body, caller.actor),
+    run: (deps: PaymentsAdminDeps, { path, body, caller }) => payments(deps).release(path.id, body, caller.actor),
   }),
   operation({
     ...operators,
@@ -96,18 +103,18 @@ export const PAY_DESK: Operation<ConsoleDeps>[] = [
     query: exceptionsFilter,
     answer: { status: 200, body: exceptionsPage },
     refuses: [400],
-    run: (deps: ConsoleDeps, { query }) => payments(deps).exceptions(query),
+    run: (deps: PaymentsAdminDeps, { query }) => payments(deps).exceptions(query),
   }),
   operation({
     ...moves,
     id: 'payments.resolve',
-    call: 'POST /payments/exceptions/{exception}/resolution',
+    call: 'POST /payments/exceptions/{id}/resolution',
     summary: 'Resolves an exception: credits what was received, or closes it. The reason is kept.',
-    path: z.strictObject({ exception: z.string().max(64) }),
+    path: rowId,
     body: resolution,
     answer: { status: 200, body: exceptionAnswer },
     refuses: [400, 404, 409],
-    run: (deps: ConsoleDeps, { path, body, caller }) => payments(deps).resolve(path.exception, body, caller.actor),
+    run: (deps: PaymentsAdminDeps, { path, body, caller }) => payments(deps).resolve(path.id, body, caller.actor),
   }),
   operation({
     ...operators,
@@ -116,18 +123,18 @@ export const PAY_DESK: Operation<ConsoleDeps>[] = [
     summary: 'Refunds of USDT whose tokens nobody has said to be sent, oldest first.',
     answer: { status: 200, body: refundList },
     refuses: [404],
-    run: (deps: ConsoleDeps) => payments(deps).refundsToSend(),
+    run: (deps: PaymentsAdminDeps) => payments(deps).refundsToSend(),
   }),
   operation({
     ...moves,
     id: 'payments.refund_end',
-    call: 'POST /payments/refunds/{refund}/end',
+    call: 'POST /payments/refunds/{id}/end',
     summary: 'Ends a refund of USDT: the transaction that sent the tokens, or the reason why they are not sent.',
-    path: z.strictObject({ refund: z.string().max(64) }),
+    path: rowId,
     body: sentForm,
     answer: { status: 200, body: refundAnswer },
     refuses: [400, 404, 409],
-    run: (deps: ConsoleDeps, { path, body, caller }) => payments(deps).endRefund(path.refund, body, caller.actor),
+    run: (deps: PaymentsAdminDeps, { path, body, caller }) => payments(deps).endRefund(path.id, body, caller.actor),
   }),
   operation({
     ...operators,
@@ -137,7 +144,7 @@ export const PAY_DESK: Operation<ConsoleDeps>[] = [
     limit: 'heavy',
     answer: { status: 200, body: 'stream', types: [CSV_TYPE] },
     refuses: [404],
-    run: async (deps: ConsoleDeps) => ({
+    run: async (deps: PaymentsAdminDeps) => ({
       type: CSV_TYPE,
       file: 'usdt-addresses.csv',
       pieces: await payments(deps).sweepList(),
@@ -151,7 +158,7 @@ export const PAY_DESK: Operation<ConsoleDeps>[] = [
     body: rewindForm,
     answer: { status: 200, body: z.strictObject({ block: z.int(), hash }) },
     refuses: [400, 404, 409],
-    run: (deps: ConsoleDeps, { body, caller }) => payments(deps).rewind(body, caller.actor),
+    run: (deps: PaymentsAdminDeps, { body, caller }) => payments(deps).rewind(body, caller.actor),
   }),
   operation({
     ...operators,
@@ -159,7 +166,7 @@ export const PAY_DESK: Operation<ConsoleDeps>[] = [
     call: 'GET /payments/rates',
     summary: 'The rates of the currencies in which ways to pay take money, newest first.',
     answer: { status: 200, body: rates },
-    run: (deps: ConsoleDeps) => payments(deps).rates(),
+    run: (deps: PaymentsAdminDeps) => payments(deps).rates(),
   }),
   operation({
     ...moves,
@@ -169,6 +176,6 @@ export const PAY_DESK: Operation<ConsoleDeps>[] = [
     body: rateForm,
     answer: { status: 201, body: rates },
     refuses: [400],
-    run: (deps: ConsoleDeps, { body, caller }) => payments(deps).setRate(body, caller.actor),
+    run: (deps: PaymentsAdminDeps, { body, caller }) => payments(deps).setRate(body, caller.actor),
   }),
 ]

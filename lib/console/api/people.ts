@@ -95,10 +95,8 @@ export const MEMBERS = [
     path: rowId,
     query: removalForm,
     refuses: [400, 404, 409],
-    async run(deps: ConsoleDeps, { caller, account, path, query }) {
-      await new AccountMembers(deps).remove(caller, account, path.id, query)
-      return null
-    },
+    run: (deps: ConsoleDeps, { caller, account, path, query }) =>
+      new AccountMembers(deps).remove(caller, account, path.id, query),
   }),
   operation({
     id: 'members.leave',
@@ -108,10 +106,7 @@ export const MEMBERS = [
     effect: 'danger',
     stepUp: true,
     refuses: [409],
-    async run(deps: ConsoleDeps, { caller, account }) {
-      await new AccountMembers(deps).leave(caller, account)
-      return null
-    },
+    run: (deps: ConsoleDeps, { caller, account }) => new AccountMembers(deps).leave(caller, account),
   }),
   operation({
     ...owners,
@@ -142,10 +137,7 @@ export const MEMBERS = [
     summary: 'Withdraw an invitation.',
     path: rowId,
     refuses: [404],
-    async run(deps: ConsoleDeps, { caller, account, path }) {
-      await new Invitations(deps).revoke(caller, account, path.id)
-      return null
-    },
+    run: (deps: ConsoleDeps, { caller, account, path }) => new Invitations(deps).revoke(caller, account, path.id),
   }),
 ]
 
@@ -222,10 +214,7 @@ export const USERS: Operation<UserDeps>[] = [
     summary: 'Withdraw such an invitation.',
     path: rowId,
     refuses: [404],
-    async run(deps: UserDeps, { caller, path }) {
-      await new Invitations(deps).revoke(caller, null, path.id)
-      return null
-    },
+    run: (deps: UserDeps, { caller, path }) => new Invitations(deps).revoke(caller, null, path.id),
   }),
   operation({
     ...danger,
@@ -270,9 +259,7 @@ export const USERS: Operation<UserDeps>[] = [
       'Delete the app, the passkeys and the recovery codes of a user who lost them. All sessions end, and the user is told.',
     path: rowId,
     refuses: [404],
-    async run(deps: UserDeps, { caller, path }) {
-      await new UserAdmin(deps).resetFactor(caller, await new UserAdmin(deps).named(path.id))
-      return null
-    },
+    run: async (deps: UserDeps, { caller, path }) =>
+      new UserAdmin(deps).resetFactor(caller, await new UserAdmin(deps).named(path.id)),
   }),
 ]

@@ -10,7 +10,7 @@ import { MEMBERS, USERS } from './people.ts'
 import { ORDERS } from './orders.ts'
 import { OVERVIEW } from './overview.ts'
 import { PASSKEYS } from './passkeys.ts'
-import { PAY_DESK } from './pay-desk.ts'
+import { paymentCalls } from './pay-desk.ts'
 import { REQUESTS } from './requests.ts'
 import { USDT_CALLS } from './usdt.ts'
 import { USAGE } from './usage.ts'
@@ -35,7 +35,7 @@ export const OPERATIONS: readonly Operation<ConsoleDeps>[] = [
   ...REQUESTS,
   ...BILLING,
   ...ORDERS,
-  ...PAY_DESK,
+  ...paymentCalls(({ store }, account) => store.accounts.byPublicId(account)),
   ...USDT_CALLS,
   ...ACTIONS,
   ...documentRows(() => OPERATIONS),

@@ -132,7 +132,6 @@ export const SIGN_IN = [
       const jar = jarOf(deps, call)
       await new UserSessions(deps).signOut(call.caller, readCookie(jar, 'session'))
       dropCookie(jar, 'session')
-      return null
     },
   }),
 ]
@@ -211,10 +210,7 @@ export const OIDC = [
     stepUp: true,
     path: rowId,
     refuses: [404, 409],
-    async run(deps: ConsoleDeps, { caller, path }) {
-      await new OwnUser(deps).endIdentity(caller, path.id)
-      return null
-    },
+    run: (deps: ConsoleDeps, { caller, path }) => new OwnUser(deps).endIdentity(caller, path.id),
   }),
 ]
 
@@ -260,7 +256,6 @@ export const JOINING = [
           jarOf(deps, call),
           await new UserSessions(deps).open(call.caller, person, null, 'sign_in.invited', proven),
         )
-      return null
     },
   }),
   operation({
@@ -271,10 +266,7 @@ export const JOINING = [
     body: registrationForm,
     answer: { status: 202, body: null },
     refuses: [400, 403, 429],
-    async run(deps: ConsoleDeps, { caller, body }) {
-      await new WaysIn(deps).askToRegister(caller, body)
-      return null
-    },
+    run: (deps: ConsoleDeps, { caller, body }) => new WaysIn(deps).askToRegister(caller, body),
   }),
   operation({
     ...open,
@@ -286,7 +278,6 @@ export const JOINING = [
     async run(deps: ConsoleDeps, call) {
       const person = await new WaysIn(deps).register(call.caller, call.body)
       keepOpened(jarOf(deps, call), await new UserSessions(deps).open(call.caller, person, null, 'sign_in.registered'))
-      return null
     },
   }),
   operation({
@@ -297,10 +288,7 @@ export const JOINING = [
     body: resetRequestForm,
     answer: { status: 202, body: null },
     refuses: [400, 409, 429],
-    async run(deps: ConsoleDeps, { caller, body }) {
-      await new WaysIn(deps).askForReset(caller, body)
-      return null
-    },
+    run: (deps: ConsoleDeps, { caller, body }) => new WaysIn(deps).askForReset(caller, body),
   }),
   operation({
     ...open,
@@ -309,9 +297,6 @@ export const JOINING = [
     summary: 'Choose a new password with the link. Then sign in; a second factor stays in force.',
     body: resetForm,
     refuses: [400, 410, 429],
-    async run(deps: ConsoleDeps, { caller, body }) {
-      await new WaysIn(deps).reset(caller, body)
-      return null
-    },
+    run: (deps: ConsoleDeps, { caller, body }) => new WaysIn(deps).reset(caller, body),
   }),
 ]

@@ -60,7 +60,7 @@ t.test('usdt', { skip: ANVIL_MISSING ?? false }, async t => {
     const list = await operator.call('payments.addresses')
     t.match(list.text, new RegExp(`^number,.*\r\n0,0/0,0x[0-9a-f]{40},${account.publicId},1,1\r\n$`, 'i'))
     const release = (order: string, body: object = { reason: 'asked for' }) =>
-      operator.call('payments.release', { path: { order }, body })
+      operator.call('payments.release', { path: { id: order }, body })
     t.equal((await release('nobody')).status, 404)
     t.equal((await release(row.id, {})).status, 400, 'no reason')
     t.match((await release(row.id)).json, { credited: '7.120000', state: 'credited' })
@@ -72,8 +72,8 @@ t.test('usdt', { skip: ANVIL_MISSING ?? false }, async t => {
   t.test('tokens go back, and the order says what became of it', async t => {
     const [row] = (await operator.call('payments.orders')).json['data'] as [{ id: string }]
     const form = { amount: '7.12', reference: 'r', receiver: chain.other, reason: 'asked for' }
-    const refund = (body: object, path = { order: row.id }) => operator.call('payments.refund', { path, body })
-    t.equal((await refund(form, { order: '99' })).status, 404)
+    const refund = (body: object, path = { id: row.id }) => operator.call('payments.refund', { path, body })
+    t.equal((await refund(form, { id: '99' })).status, 404)
     t.equal((await refund({ ...form, receiver: '0x12' })).status, 400)
     const { receiver: _, ...nobody } = form
     t.equal((await refund(nobody)).status, 400, 'nobody knows where to')
@@ -85,12 +85,12 @@ t.test('usdt', { skip: ANVIL_MISSING ?? false }, async t => {
     t.match(await read(), { credited: '7.120000', frozen: '7.120000', refunded: '0.000000' })
     t.equal((await bob.call('orders.read', { account: other, path: { order: row.id } })).status, 404)
     t.match((await ann.call('balance.read', { account })).json, { balance: '0.000000' })
-    const end = (body: object) => operator.call('payments.refund_end', { path: { refund: String(json['id']) }, body })
+    const end = (body: object) => operator.call('payments.refund_end', { path: { id: String(json['id']) }, body })
     t.equal((await end({})).status, 400)
     t.equal((await end({ tx: `0x${'1'.repeat(64)}` })).status, 409)
     t.match((await end({ reason: 'not now' })).json, { state: 'released', ending: 'not now' })
     t.match(await read(), { frozen: '0.000000', refunded: '0.000000' })
-    t.match((await operator.call('payments.order', { path: { order: row.id } })).json, {
+    t.match((await operator.call('payments.order', { path: { id: row.id } })).json, {
       refunds: [{ ending: 'not now', receiver: String, by: 'op@example.com' }],
       transfer: { node: 1 },
       proofs: [{ source: 'chain' }],
