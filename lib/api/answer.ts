@@ -21,7 +21,7 @@ export function sendText(res: ServerResponse, status: number, text: string | Uin
 export async function sendResult(
   res: ServerResponse,
   { answer: { status, body }, cacheS }: Pick<Operation, 'answer' | 'cacheS'>,
-  result: object | Streamed | Redirect | null | void,
+  result: Awaited<ReturnType<Operation['run']>>,
   clock: Clock,
   accepts?: string | string[],
 ): Promise<StreamEnd> {

@@ -188,7 +188,7 @@ interface OperationRow<D = never, P = unknown, Q = unknown, B = unknown> {
   /** Statuses with which the call may refuse beside those that every call may. */
   refuses?: readonly (400 | 403 | 404 | 409 | 410 | 422 | 429)[]
   /** What it returns is not sent where the answer has no body. */
-  run(deps: D, call: Call<P, Q, B>): Promise<object | Streamed | Redirect | HandOver | null | void>
+  run(deps: D, call: Call<P, Q, B>): Promise<object | Streamed | Redirect | HandOver | null> | Promise<void>
 }
 
 export interface Operation<D = never> extends OperationRow<D> {

@@ -49,7 +49,7 @@ interface AdminRow<Q, B, SentQ = Q, SentB = B>
   query?: z.ZodType<Q>
   body?: z.ZodType<B>
   answer: z.ZodType | null | (Partial<Operation['answer']> & Pick<Operation['answer'], 'body'>)
-  run(parts: AdminParts, call: AdminCall<SentQ, SentB>): Promise<object | null | void>
+  run(parts: AdminParts, call: AdminCall<SentQ, SentB>): Promise<object | null> | Promise<void>
 }
 
 /** Writes a row whose forms are read before it runs. */
