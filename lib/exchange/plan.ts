@@ -56,7 +56,7 @@ export class Later {
   #plan: Plan<Fact> | null = null
   #at = 0
 
-  /** It is the stage before this one of this plan. */
+  /** The stage waits, and the plan goes on with the one at this place. */
   precedes(plan: Plan<Fact>, at: number): void {
     this.#plan = plan
     this.#at = at
