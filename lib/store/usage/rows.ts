@@ -199,67 +199,82 @@ export interface RowToBook {
 
 export const toBook = (row: UsageRow): RowToBook => ({ fields: row, detail: detailText(row), lineSums: lineSums(row) })
 
-/**
- * Sums and counts that most batches have nothing of. A batch that has nothing of any of them is inserted without these
- * columns, because the engine takes time for each value, also for NULL.
- */
-const SELDOM: ReadonlySet<Field> = new Set(['images', 'disputed', 'hiddenRatio'])
-const USUAL = EACH.filter(([field]) => !SELDOM.has(field))
-const OTHERS = EACH.filter(([field]) => SELDOM.has(field))
-/** The columns that an insert names; `seq` is numbered by the engine. The usual ones come first. */
-const INSERTED = [
-  ...['at_ms', 'booked_at_ms', 'outcome', 'detail'],
-  ...USUAL.map(([, column]) => column),
-  ...OTHERS.map(([, column]) => column),
-  ...LINE_SUMS,
-]
-const USUALLY_INSERTED = INSERTED.length - OTHERS.length - LINE_SUMS.length
-export const INSERTED_COLUMNS = INSERTED.join(', ')
-const insertOf = (columns: readonly string[]) => ({
-  into: `INSERT INTO usage_log (${columns.join(', ')})`,
-  row: `(${binds(columns.length)})`,
-})
-const INSERT = insertOf(INSERTED)
-const USUAL_INSERT = insertOf(INSERTED.slice(0, USUALLY_INSERTED))
+/** Which of some bits are set in a batch, or were in one of the last: so what depends on them seldom changes. */
+export class SetLately {
+  static readonly #BATCHES = 500
+  #bits = 0
+  #before = 0
+  #left = SetLately.#BATCHES
 
-/**
- * Makes the function that lists the values of some fields for their columns. It is made from a text, once: a loop over names of
- * fields takes several times as long, and this is done for each request.
- */
-function binder(fields: readonly AnyField[], first: readonly string[]): (row: RowToBook, ...first: Param[]) => Param[] {
-  const values = fields.map(([field, , { write }], i) => (write === same ? `f.${field}` : `write[${i}](f.${field})`))
-  const text = `return (row, ${first.join(', ')}) => { const f = row.fields; return [${[...first, 'row.detail', ...values].join(', ')}] }`
-  return new Function('write', text)(fields.map(([, , { write }]) => write))
+  /** Adds the bits of a batch. */
+  with(bits: number): number {
+    if (this.#left-- === 0) {
+      this.#before = this.#bits
+      this.#bits = 0
+      this.#left = SetLately.#BATCHES
+    }
+    this.#bits |= bits
+    return this.#bits | this.#before
+  }
 }
-const usualValues = binder(USUAL, ['at', 'bookedAt', 'outcome'])
+
+const isSeldom = ([, , { type }]: AnyField) => type.endsWith('?')
+const ALWAYS = EACH.filter(field => !isSeldom(field))
+const SELDOM = EACH.filter(isSeldom)
+const WITH_LINE_SUMS = 1 << SELDOM.length
+const ALL = 2 * WITH_LINE_SUMS - 1
 const NO_SUMS: readonly null[] = LINE_SUMS.map(() => null)
 
-const isUsual = ({ fields, lineSums }: RowToBook): boolean =>
-  lineSums === null && fields.images === 0 && fields.disputed === 0 && fields.hiddenRatio === null
+// These functions are made from texts, once: loops over names of fields take several times as long, and this is done for each request.
 
-function usualOf(row: RowToBook, bookedAtMs: number): Param[] {
-  return usualValues(row, timeOfId(row.fields.requestId), bookedAtMs, outcomeOf(row.fields))
+/** The bits of what a row has a value of: of the fields of SELDOM, and of the sums of its lines. */
+const bitsOf = new Function(
+  'row',
+  `const f = row.fields; return ${SELDOM.map(([field, , { write }], i) => `(f.${field} === ${write === orNull ? 0 : null} ? 0 : ${1 << i})`).join(' | ')} | (row.lineSums === null ? 0 : ${WITH_LINE_SUMS})`,
+) as (row: RowToBook) => number
+
+/** How rows are inserted that have values of these bits alone: the text, and what of a row goes into it; `seq` is numbered by the engine. */
+function formOf(bits: number) {
+  const fields = [...ALWAYS, ...SELDOM.filter((_, i) => (bits & (1 << i)) !== 0)]
+  const sums = (bits & WITH_LINE_SUMS) === 0 ? [] : LINE_SUMS
+  const columns = ['at_ms', 'booked_at_ms', 'outcome', 'detail', ...fields.map(([, column]) => column), ...sums]
+  const values = fields.map(([field, , { write }], i) => (write === same ? `f.${field}` : `write[${i}](f.${field})`))
+  if (sums.length > 0) values.push('...sumsOf(row)')
+  const binder = new Function(
+    ...['write', 'sumsOf', 'atOf', 'outcomeOf'],
+    `return (row, bookedAtMs) => { const f = row.fields; return [atOf(f.requestId), bookedAtMs, outcomeOf(f), row.detail, ${values.join(', ')}] }`,
+  )
+  const sumsIn = ({ lineSums }: RowToBook) => lineSums?.map(orNull) ?? NO_SUMS
+  return {
+    bits,
+    columns: columns.join(', '),
+    insert: { into: `INSERT INTO usage_log (${columns.join(', ')})`, row: `(${binds(columns.length)})` },
+    values: binder(
+      fields.map(([, , { write }]) => write),
+      ...[sumsIn, timeOfId, outcomeOf],
+    ) as (row: RowToBook, bookedAtMs: number) => Param[],
+  }
 }
 
-/** What a row has in INSERTED_COLUMNS. */
-export function usageValues(row: RowToBook, bookedAtMs: number): Param[] {
-  const values = usualOf(row, bookedAtMs)
-  for (const [field, , { write }] of OTHERS) values.push(write(row.fields[field]))
-  values.push(...(row.lineSums?.map(orNull) ?? NO_SUMS))
-  return values
-}
+/** All that a row may have, see `formOf`. */
+export const { columns: INSERTED_COLUMNS, values: usageValues } = formOf(ALL)
 
-/** Throws DuplicateKey when one of the requests is in the log already. */
-export const insertBooked = (tx: Transaction, rows: readonly RowToBook[], bookedAtMs: number) =>
-  rows.every(isUsual)
-    ? tx.insert(
-        USUAL_INSERT,
-        rows.map(row => usualOf(row, bookedAtMs)),
-      )
-    : tx.insert(
-        INSERT,
-        rows.map(row => usageValues(row, bookedAtMs)),
-      )
+const lately = new SetLately()
+let form = formOf(0)
+
+/**
+ * Throws DuplicateKey when one of the requests is in the log already. Only columns of which a row has a value are named, or had one
+ * lately, because the engine and the way to it take time for each value, also for NULL; and engines keep the text prepared.
+ */
+export function insertBooked(tx: Transaction, rows: readonly RowToBook[], bookedAtMs: number): Promise<void> {
+  const bits = lately.with(rows.reduce((all, row) => all | bitsOf(row), 0))
+  if (bits !== form.bits) form = formOf(bits)
+  const { insert, values } = form
+  return tx.insert(
+    insert,
+    rows.map(row => values(row, bookedAtMs)),
+  )
+}
 
 export function toBookedRow(row: Row): BookedRow {
   const fields = Object.fromEntries(EACH.map(([field, column, { read }]) => [field, read(row, column)]))

@@ -18,11 +18,12 @@ import {
   type RowToBook,
   cut,
   REPORTED_SUMS,
+  SetLately,
 } from './rows.ts'
 import { timeOfId } from '../../base/ids.ts'
 import { type Outcome, outcomeOf } from '../../terms/usage-row.ts'
 import type { Dialect, ManyRows, Param, Transaction } from '../base/driver.ts'
-import { integer, orNull } from '../base/text.ts'
+import { binds, integer, orNull } from '../base/text.ts'
 
 /**
  * An hour or a day of one key; a day of all accounts together, whose `account_id` and `key_id` are 0; an hour of a model in
@@ -102,11 +103,7 @@ export const hourOf = (ms: number): number => Math.floor(ms / HOUR_MS)
 export const dayOf = (hour: number): number =>
   Math.floor((hour + DAY_OFFSET_HOURS) / DAY_HOURS) * DAY_HOURS - DAY_OFFSET_HOURS
 
-/** Sums that most batches have nothing of. A batch that has nothing of any of them is raised without these columns. */
-const SELDOM: ReadonlySet<string> = new Set([...LINE_SUMS, 'images'])
 const COLUMNS = [...SUM_KEY, ...SUM_COLUMNS]
-const SELDOM_PLACES = COLUMNS.flatMap((name, i) => (SELDOM.has(name) ? [i] : []))
-const USUAL_PLACES = COLUMNS.flatMap((name, i) => (SELDOM.has(name) ? [] : [i]))
 const at = (name: string) => SUM_COLUMNS.indexOf(name)
 const FIRST_COUNT = at(ROW_COUNTS[0])
 const CHARGE = at('charge')
@@ -233,18 +230,38 @@ export function sumsOf(rows: readonly RowToBook[]): Param[][] {
   return [...all.values()].sort((a, b) => compare(a.key, b.key)).map(({ key, sums }) => [...key, ...sums.map(orNull)])
 }
 
-const upsert = (dialect: Dialect, columns: readonly string[]): ManyRows => ({
-  into: `INSERT INTO usage_sums (${columns.join(', ')})`,
-  row: `(${columns.map(() => '?').join(', ')})`,
-  end: dialect.raise(SUM_KEY, columns.slice(SUM_KEY.length)),
-})
+/** The bit of each sum, by which a batch says of which it has any. Those of lines, which are seldom, share one. */
+const BITS = SUM_COLUMNS.map(
+  (_, i) => 1 << (i < FIRST_OF_LINES ? i : Math.max(FIRST_OF_LINES, i - LINE_SUMS.length + 1)),
+)
 
-/** Adds `sums`, which are in the order of their keys, to those that are there. */
+/** How sums are raised that have values of these bits alone: the text, and the places of its values. */
+function formOf(bits: number, dialect: Dialect) {
+  const named = SUM_COLUMNS.filter((_, i) => (bits & BITS[i]!) !== 0)
+  const columns = [...SUM_KEY, ...named]
+  const many: ManyRows = {
+    into: `INSERT INTO usage_sums (${columns.join(', ')})`,
+    row: `(${binds(columns.length)})`,
+    end: dialect.raise(SUM_KEY, named),
+  }
+  return { bits, dialect, many, places: columns.map(name => COLUMNS.indexOf(name)) }
+}
+
+const lately = new SetLately()
+let form: ReturnType<typeof formOf> | null = null
+
+/** Adds `sums`, which are in the order of their keys, to those that are there. Names only columns of which there are any, as `insertBooked` does. */
 export function raiseSums(tx: Transaction, dialect: Dialect, sums: readonly (readonly Param[])[]): Promise<void> {
-  if (sums.some(values => SELDOM_PLACES.some(i => values[i] !== null))) return tx.insert(upsert(dialect, COLUMNS), sums)
-  const columns = USUAL_PLACES.map(i => COLUMNS[i] as string)
-  const usual = sums.map(values => USUAL_PLACES.map(i => values[i] as Param))
-  return tx.insert(upsert(dialect, columns), usual)
+  let bits = 1 // an upsert without any column would be no SQL
+  for (const values of sums)
+    for (let i = 0; i < BITS.length; i++) if (values[SUM_KEY.length + i] !== null) bits |= BITS[i]!
+  bits = lately.with(bits)
+  if (form?.bits !== bits || form.dialect !== dialect) form = formOf(bits, dialect)
+  const { many, places } = form
+  return tx.insert(
+    many,
+    sums.map(values => places.map(i => values[i] as Param)),
+  )
 }
 
 const INTO_HOURS = 'INSERT INTO charged_hours (account_id, hour_no, charge)'
