@@ -2,7 +2,8 @@
 import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { crc32 } from 'node:zlib'
-import { RECORD_MARK, type Settlement, settlementsIn, settlementText, TEXT_FROM } from '../store/books/settlement.ts'
+import { RECORD_MARK, type Settlement, settlementsIn, TEXT_FROM, writeSettlement } from '../store/books/settlement.ts'
+import { JsonBytes } from '../base/json-bytes.ts'
 import { CORRUPT } from './dead-letters.ts'
 
 export const SEGMENT_SUFFIX = '.log'
@@ -14,55 +15,49 @@ const MOST_RECORD_BYTES = 16 * 1024 * 1024
 /** A buffer of records has room for this many bytes at first, and is used again up to the other. */
 const FIRST_BYTES = 64 * 1024
 const MOST_KEPT_BYTES = 1024 * 1024
-/** The most bytes that a UTF-16 unit of a text has in UTF-8. */
-const UTF8_BYTES = 3
 const NEWLINE = 10
-const SPACE = 0x20
-const CLOSE_ARRAY = 0x5d
+const HEX = '0123456789abcdef'
+/** A record begins with this, until its checksum is known. */
+const NO_CHECKSUM = `${' '.repeat(TEXT_FROM)}[`
 
 /** Records one behind the other, as the journal and the store take them. */
 export class RecordBuffer {
-  #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
+  readonly #json = new JsonBytes(FIRST_BYTES)
+  /** The bytes of whole records. */
   #length = 0
 
   /** All records. They stay as they are until `clear`. */
   get bytes(): Buffer {
-    return this.#bytes.subarray(0, this.#length)
+    return this.#json.bytes.subarray(0, this.#length)
   }
 
   /** Adds the record of a commit group and returns its bytes. `store` is the id of the store that the settlements are for. */
   add(settlements: readonly Settlement[], store: number): Buffer {
-    let text = `[${RECORD_MARK},${store}`
-    for (const settlement of settlements) text += `,${settlementText(settlement)}`
-    const from = this.#length
-    this.#want(TEXT_FROM + text.length * UTF8_BYTES + 2)
-    const bytes = this.#bytes
-    let end = from + TEXT_FROM
-    end += bytes.write(text, end)
-    bytes[end++] = CLOSE_ARRAY
-    bytes.write(checksum(bytes.subarray(from + TEXT_FROM, end)), from, 'latin1')
-    bytes[from + TEXT_FROM - 1] = SPACE
-    bytes[end++] = NEWLINE
-    this.#length = end
-    return bytes.subarray(from, end)
-  }
-
-  #want(more: number): void {
-    const least = this.#length + more
-    if (least <= this.#bytes.length) return
-    const larger = Buffer.allocUnsafeSlow(Math.max(least, this.#bytes.length * 2))
-    this.#bytes.copy(larger, 0, 0, this.#length)
-    this.#bytes = larger // whoever has bytes of the old one keeps that
+    const json = this.#json
+    const from = (json.length = this.#length)
+    json.raw(NO_CHECKSUM)
+    json.item(RECORD_MARK)
+    json.value(store)
+    for (const settlement of settlements) {
+      json.raw(',')
+      writeSettlement(settlement, json)
+    }
+    json.raw(']\n')
+    const { bytes } = json
+    const sum = crc32(bytes.subarray(from + TEXT_FROM, json.length - 1))
+    for (let i = 0; i < 8; i++) bytes[from + i] = HEX.charCodeAt((sum >>> (28 - 4 * i)) & 15)
+    this.#length = json.length
+    return bytes.subarray(from, this.#length)
   }
 
   /** Makes room for other records; false = this buffer has grown too large to be used again. */
   clear(): boolean {
     this.#length = 0
-    return this.#bytes.length <= MOST_KEPT_BYTES
+    return this.#json.bytes.length <= MOST_KEPT_BYTES
   }
 }
 
-const checksum = (text: string | Buffer): string => crc32(text).toString(16).padStart(8, '0')
+const checksum = (text: string): string => crc32(text).toString(16).padStart(8, '0')
 
 /** A record has another mark or names another store, so this process must not apply or delete the journal. */
 export class NotOurs extends Error {

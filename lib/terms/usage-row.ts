@@ -1,5 +1,6 @@
 /** The usage row: one request that reached an upstream, as it is billed, with its receipt. */
 import { isAttemptId } from '../base/ids.ts'
+import { JsonBytes } from '../base/json-bytes.ts'
 import type { Micro } from '../base/money.ts'
 import type { Protocol } from '../protocols/names.ts'
 import type { Fee, TokenClass, ToolFee, Usage } from '../protocols/words/usage.ts'
@@ -142,32 +143,58 @@ export type Detail = Pick<UsageRow, 'lines' | 'attempts'>
 
 /** In millionths. */
 const NO_TIER = 1_000_000
-const quoted = (text: string | null): string => JSON.stringify(text)
+const DETAIL_BYTES = 4 * 1024
 
 /** null: the row has neither lines nor attempts. */
 export function detailText(row: Detailed): string | null {
+  const bytes = new JsonBytes(DETAIL_BYTES)
+  return writeDetail(row, bytes) ? bytes.bytes.toString('utf8', 0, bytes.length) : null
+}
+
+/** False: the row has neither lines nor attempts, and nothing was written. */
+export function writeDetail(row: Detailed, into: JsonBytes): boolean {
   const { lines, attempts } = row
-  if (lines.length === 0 && attempts.length === 0) return null
-  let text = '[['
-  for (let i = 0; i < lines.length; i++) text += (i === 0 ? '' : ',') + lineText(row, lines[i] as Line)
-  text += '],['
-  for (let i = 0; i < attempts.length; i++) text += (i === 0 ? '' : ',') + attemptText(row, attempts[i] as AttemptNote)
-  return `${text}]]`
+  if (lines.length === 0 && attempts.length === 0) return false
+  into.raw('[[')
+  for (let i = 0; i < lines.length; i++) writeLine(row, lines[i] as Line, i === 0 ? '[' : ',[', into)
+  into.raw('],[')
+  for (let i = 0; i < attempts.length; i++) writeAttempt(row, attempts[i] as AttemptNote, i === 0 ? '[' : ',[', into)
+  into.raw(']]')
+  return true
 }
 
-function lineText(row: Detailed, line: Line): string {
+function writeLine(row: Detailed, line: Line, begin: string, into: JsonBytes): void {
   const { model, priceVersion, list, tier, tierName, priceRow } = line
-  const short = `["${line.class}",${line.count},${line.price}`
+  into.raw(begin)
+  into.item(line.class)
+  into.item(line.count)
+  into.value(line.price)
   const isUsual = model === row.model && priceVersion === row.priceVersion
-  if (isUsual && list === 'base' && tier === NO_TIER && tierName === null && priceRow === undefined) return `${short}]`
-  const ofList = list === 'base' ? '"base"' : list
-  const end = priceRow === undefined ? '' : `,${quoted(priceRow)}`
-  return `${short},${quoted(model)},${priceVersion},${ofList},${tier},${quoted(tierName)}${end}]`
+  if (!isUsual || list !== 'base' || tier !== NO_TIER || tierName !== null || priceRow !== undefined) {
+    const more = [model, priceVersion, list, tier, tierName]
+    if (priceRow !== undefined) more.push(priceRow)
+    for (const value of more) {
+      into.raw(',')
+      into.value(value)
+    }
+  }
+  into.raw(']')
 }
 
-function attemptText(row: Detailed, { channel, status, error, ms }: AttemptNote): string {
-  if (channel === row.channel && status === row.status && error === null) return `[${ms}]`
-  return `[${ms},${quoted(channel)},${status},${quoted(error)}]`
+function writeAttempt(
+  row: Detailed,
+  { channel, status, error, ms }: AttemptNote,
+  begin: string,
+  into: JsonBytes,
+): void {
+  into.raw(begin)
+  if (channel !== row.channel || status !== row.status || error !== null) {
+    into.item(ms)
+    into.item(channel)
+    into.item(status)
+    into.value(error)
+  } else into.value(ms)
+  into.raw(']')
 }
 
 type ShortLine = [

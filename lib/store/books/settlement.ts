@@ -8,9 +8,10 @@
  * those of another version of this program, and are left alone.
  */
 import { crc32 } from 'node:zlib'
+import type { JsonBytes } from '../../base/json-bytes.ts'
 import type { Micro } from '../../base/money.ts'
-import { readDetail, type UsageRow } from '../../terms/usage-row.ts'
-import { FIELDS, type RowFields, IN_MS, type RowToBook, toBook } from '../usage/rows.ts'
+import { readDetail, type UsageRow, writeDetail } from '../../terms/usage-row.ts'
+import { FIELDS, type RowFields, IN_MS, lineSums, type RowToBook, toBook } from '../usage/rows.ts'
 import type { PurseId } from './purses.ts'
 
 /** The charge of one finished exchange, to be written into the books: its usage row, and which leases pay for it. */
@@ -59,13 +60,14 @@ type Values = unknown[]
 
 // These two functions are made from texts, once: loops over names of fields would take several times as long, for each request.
 
-const valuesOf: (booking: Omit<Booking, 'index'>, limits: readonly unknown[]) => Values = new Function(
-  's',
-  'limits',
-  `const f = s.fields; return [${Object.keys(FIELDS)
-    .map(field => (IN_MS.has(field) ? `f.${field} === null ? null : Math.round(f.${field})` : `f.${field}`))
-    .join(', ')}, s.detail, s.lineSums, s.holder, s.fromAccountLease, s.fromKeyLease, limits]`,
-) as typeof valuesOf
+const writeFields: (row: UsageRow, into: JsonBytes) => void = new Function(
+  'row',
+  'into',
+  Object.keys(FIELDS)
+    .map(field => (IN_MS.has(field) ? `row.${field} === null ? null : Math.round(row.${field})` : `row.${field}`))
+    .map(value => `into.item(${value})`)
+    .join('; '),
+) as typeof writeFields
 
 const fieldsOf: (values: Values) => RowFields = new Function(
   'values',
@@ -97,12 +99,29 @@ function settlementOf({ fields, detail, holder, fromAccountLease, fromKeyLease, 
   return { row, holder, fromAccountLease, fromKeyLease, limits }
 }
 
-/** The array of a settlement, as JSON. */
-export function settlementText(settlement: Settlement): string {
+/** Writes the array of a settlement. */
+export function writeSettlement(settlement: Settlement, into: JsonBytes): void {
   const { limits, row, holder, fromAccountLease, fromKeyLease } = settlement
-  const flat = limits.length === 0 ? limits : limits.flatMap(({ purse, fromLease }) => [purse, fromLease])
-  const { fields, detail, lineSums } = toBook(row)
-  return JSON.stringify(valuesOf({ fields, detail, lineSums, holder, fromAccountLease, fromKeyLease, limits }, flat))
+  into.raw('[')
+  writeFields(row, into)
+  const from = into.length
+  if (writeDetail(row, into)) into.quoteFrom(from)
+  else into.value(null)
+  into.raw(',')
+  const sums = lineSums(row)
+  if (sums === null) into.item(null)
+  else into.raw(`[${sums.join()}],`)
+  into.item(holder)
+  into.item(fromAccountLease)
+  into.item(fromKeyLease)
+  into.raw('[')
+  for (let i = 0; i < limits.length; i++) {
+    const { purse, fromLease } = limits[i] as Settlement['limits'][number]
+    if (i > 0) into.raw(',')
+    into.item(purse)
+    into.value(fromLease)
+  }
+  into.raw(']]')
 }
 
 /** The text of a record begins here: behind the checksum and a space. */

@@ -174,7 +174,7 @@ const PLACES: ReadonlyMap<string, number> = new Map(
 const TOOL_PLACE = LINE_SUMS.indexOf(TOOL_SUM)
 
 /** In the order of LINE_SUMS; null = each is 0. */
-function lineSums({ lines }: UsageRow): readonly number[] | null {
+export function lineSums({ lines }: UsageRow): readonly number[] | null {
   let sums: number[] | null = null
   for (const { class: name, count: more } of lines) {
     const place = PLACES.get(name) ?? (isToolFee(name) ? TOOL_PLACE : undefined)
