@@ -1,8 +1,7 @@
 /**
- * Writes an answer as bytes on the client's connection. `node:http` reads requests, keeps the order of answers, and opens and
- * closes connections. An answer whose turn it is when it begins is written here, in as few pieces as possible, which costs a
- * fraction of what `ServerResponse` takes for it. An answer that begins while an earlier one is still under way is left to
- * `node:http`, which keeps what waits, within bounds.
+ * Writes an answer as bytes on the client's connection. `node:http` reads requests, and opens and closes connections. An answer is
+ * written here, in as few pieces as possible, which costs a fraction of what `ServerResponse` takes for it. It may begin when no
+ * earlier one of its connection is under way, which `pipelines.ts` sees to.
  *
  * This relies on one thing of `node:http`: it ends its part of an answer when the response emits `finish`, whoever emits it.
  */
@@ -31,10 +30,6 @@ function lineOf(name: string, value: string): string {
   if (line === null) throw new TypeError(`the header ${JSON.stringify(name)} cannot be sent`)
   return line
 }
-
-/** `[name, value, …]` */
-const pairsOf = (lines: string): string[] =>
-  lines.split('\r\n').flatMap(line => (line === '' ? [] : line.split(/: (.*)/s, 2)))
 
 /** Headers that are the same in many answers, made once: as `node:http` takes them, and as lines of a head. */
 class FixedHeaders {
@@ -79,8 +74,6 @@ export class Reply {
   readonly #req: IncomingMessage
   readonly #res: ServerResponse
   readonly #fixed: FixedHeaders
-  /** `node:http` writes this answer. */
-  #queued = false
   /** Lines that go out with the first bytes. */
   #head = ''
   #chunked = false
@@ -91,8 +84,6 @@ export class Reply {
   /** The connection ends with this answer. */
   #closes = false
   #ended = false
-  /** `destroy` was called. */
-  isDestroyed = false
 
   /** `fixed`: headers that stand before the answer's own. */
   constructor(req: IncomingMessage, res: ServerResponse, fixed = NO_HEADERS) {
@@ -101,30 +92,17 @@ export class Reply {
     this.#fixed = fixed
   }
 
-  /**
-   * A client that waits to be asked for its body is asked for it, when it is this answer's turn: `node:http` would do so inside
-   * of the one before. Who is refused without it need not send it.
-   */
+  /** A client that waits to be asked for its body is asked for it. Who is refused without it need not send it. */
   askForBody(): void {
     if (!EXPECTS.test(this.#req.headers.expect ?? '') || this.#req.httpVersion !== '1.1') return
-    if (this.#res.socket !== null) this.#sayContinue()
-    else this.#res.once('socket', () => this.#sayContinue())
-  }
-
-  #sayContinue(): void {
     if (this.#begun || this.#req.complete || !this.#res.socket?.writable) return
     this.#asked = true
     this.#res.socket.write(CONTINUE, 'latin1')
   }
 
-  /** The connection ends with this answer, and its head says so if it is its turn. To be called before `begin`. */
+  /** The connection ends with this answer, and its head says so. To be called before `begin`. */
   closeAfter(): void {
     this.#closes = true
-  }
-
-  /** Whether the connection ends with this answer, as far as that is known. */
-  get isLast(): boolean {
-    return this.#closes
   }
 
   /**
@@ -135,12 +113,6 @@ export class Reply {
     this.#begun = true
     // the client was not asked for its body, and may send it all the same: the next request cannot be told from it
     this.#closes ||= !this.#asked && !this.#req.complete && EXPECTS.test(this.#req.headers.expect ?? '')
-    if (this.#res.socket === null) {
-      this.#queued = true
-      this.#res.on('error', ignore) // a write after the connection has closed fails; the exchange hears of the close itself
-      this.#res.writeHead(status, [...this.#fixed.pairs, ...pairsOf(lines), ...headers])
-      return
-    }
     let head = this.#fixed.begin(status) + lines
     let sized = false
     for (let i = 0; i < headers.length; i += 2) {
@@ -163,14 +135,13 @@ export class Reply {
 
   /** Writes these pieces as one. False: the connection is full. `whenDrained` says when it is not. */
   write(...pieces: Buffer[]): boolean {
-    return this.#queued ? this.#res.write(joined(pieces)) : this.#put(pieces, false)
+    return this.#put(pieces, false)
   }
 
   end(...pieces: Buffer[]): void {
     if (this.#ended) return
     this.#ended = true
-    if (this.#queued) this.#endQueued(joined(pieces))
-    else if (this.#req.complete) {
+    if (this.#req.complete) {
       this.#put(pieces, true)
       whenTaken(this.#res.socket, error => this.#finish(error))
     } else this.#put(pieces, true, error => this.#finish(error)) // a turn later: `node:http` may be in the middle of this request
@@ -178,21 +149,17 @@ export class Reply {
 
   /** Writes these bytes and cuts the connection. */
   breakOff(chunk: Buffer): void {
-    if (this.#queued) this.#res.write(chunk, () => this.#res.destroy())
-    else this.#put([chunk], false, () => this.#res.destroy())
+    this.#put([chunk], false, () => this.#res.destroy())
   }
 
-  /** Cuts the connection: at once, or, before it is this answer's turn, when it is. */
+  /** Cuts the connection. */
   destroy(): void {
-    this.isDestroyed = true
-    if (this.#res.socket === null) this.#res.once('socket', (socket: Socket) => socket.destroy())
     this.#res.destroy()
   }
 
   /** Calls `act` once, when the connection has taken what `write` could not. */
   whenDrained(act: () => void): void {
-    const target = this.#queued ? this.#res : this.#res.socket
-    target?.once('drain', act)
+    this.#res.socket?.once('drain', act)
   }
 
   #put(pieces: readonly Buffer[], isLast: boolean, done?: (error?: Error | null) => void): boolean {
@@ -235,13 +202,6 @@ export class Reply {
     if (this.#closes && !complete) this.#linger(socket)
   }
 
-  /** `node:http` would close behind an answer that says so while its client still sends, which then cannot read it. */
-  #endQueued(chunk: Buffer): void {
-    const { socket } = this.#req
-    if (this.#closes) this.#res.once('finish', () => (this.#req.complete ? socket.destroySoon() : this.#linger(socket)))
-    this.#res.end(chunk)
-  }
-
   /** A client that still sends must not find its connection reset before it has read the answer. */
   #linger(socket: Socket): void {
     socket.end()
@@ -249,11 +209,6 @@ export class Reply {
     socket.setTimeout(LINGER_MS)
   }
 }
-
-const ignore = (): void => {}
-
-const joined = (pieces: readonly Buffer[]): Buffer =>
-  pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
 
 /**
  * Calls `act` when a socket has taken all that was written to it: mostly at once. A callback of its `write` would cost a turn of the queue

@@ -64,7 +64,7 @@ export const METRICS = {
   connectionsRefused: counter(
     'gateway_connections_refused_total',
     ['cause'],
-    'Connections that were closed without an answer: limit (half of the files that the process may open are connections of clients) or system (it gave none).',
+    'Connections that were closed without an answer: limit (half of the files that the process may open are connections of clients), system (it gave none) or pipelined (more than 100 requests, or 256 KiB of them, waited for the answers before them).',
   ),
   overhead: histogram('gateway_overhead_seconds', [], 'Time of a request, less the time spent waiting for upstreams.'),
   firstByte: histogram(

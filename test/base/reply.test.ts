@@ -1,10 +1,10 @@
 /** Answers as a client's socket sees them, through a real `node:http` server. */
-import { once } from 'node:events'
 import http from 'node:http'
 import net from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { Reply } from '../../lib/base/reply.ts'
+import { Pipelines } from '../../lib/base/pipelines.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
 const LONG = Buffer.alloc(100_000, 'long ')
@@ -17,7 +17,9 @@ let connections: net.Socket[] = []
 
 async function serve(t: Test, answer: Answer): Promise<number> {
   connections = []
-  const server = http.createServer({ requireHostHeader: false }, (req, res) => answer(new Reply(req, res), req, res))
+  const pipelines = new Pipelines(() => {})
+  const begin = (req: http.IncomingMessage, res: http.ServerResponse) => answer(new Reply(req, res), req, res)
+  const server = http.createServer({ requireHostHeader: false }, (req, res) => pipelines.take(req, res, begin))
   server.on('connection', (socket: net.Socket) => connections.push(socket))
   server.on('clientError', () => {}) // what comes behind a last request is none of its answer's business
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -158,63 +160,6 @@ t.test('what a client reads', async t => {
   }
 })
 
-t.test('answers keep the order of their requests', async t => {
-  const replies: Reply[] = []
-  const port = await serve(t, (reply, req) => {
-    replies.push(reply)
-    if (req.url !== '/next') return
-    const [first, second, third] = replies as [Reply, Reply, Reply]
-    for (const one of [third, second, first]) one.begin(200, ['content-length', '6'], NOW_MS)
-    t.equal(third.write(bytes('thi')), true)
-    third.end(bytes('r'), bytes('d!'))
-    let drained = 0
-    t.equal(second.write(bytes('second')), true)
-    second.whenDrained(() => drained++)
-    second.end()
-    t.equal(drained, 0, 'nothing is out yet')
-    first.end(bytes('first!'))
-    third.whenDrained(() => t.equal(drained, 1))
-  })
-  const said = await read(port, `GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n${NEXT}`)
-  t.same(said.match(/first!|second|third!/g), ['first!', 'second', 'third!'])
-})
-
-t.test('what ends the connection before its turn ends it then', async t => {
-  const rows: [name: string, act: (reply: Reply) => void, said: RegExp][] = [
-    ['cut', reply => reply.destroy(), /first!$/],
-    [
-      'broken off',
-      reply => {
-        reply.begin(200, [], NOW_MS)
-        reply.breakOff(bytes('so far'))
-      },
-      /first![\s\S]*\r\n6\r\nso far\r\n$/,
-    ],
-    [
-      'with the last answer',
-      reply => {
-        reply.closeAfter()
-        reply.begin(200, ['content-length', '4'], NOW_MS)
-        reply.end(bytes('last'))
-      },
-      /first![\s\S]*last$/,
-    ],
-  ]
-  for (const [name, act, said] of rows) {
-    let first: Reply | undefined
-    const port = await serve(t, (reply, req) => {
-      if (req.url !== '/next') {
-        first = reply
-        return
-      }
-      act(reply)
-      first?.begin(200, ['content-length', '6'], NOW_MS)
-      first?.end(bytes('first!'))
-    })
-    t.match(await read(port, `GET / HTTP/1.1\r\n\r\n${NEXT.replace('close', 'keep-alive')}`), said, name)
-  }
-})
-
 t.test('a client that neither sends the rest of its request nor closes is cut after a while', async t => {
   const port = await serve(t, reply => {
     reply.closeAfter()
@@ -231,19 +176,6 @@ t.test('a client that neither sends the rest of its request nor closes is cut af
   })
   t.ok(ended)
   socket.destroy()
-})
-
-t.test('what waits for its turn has bounds', async t => {
-  const port = await serve(t, (reply, req) => {
-    if (req.url !== '/next') return // never answered
-    reply.begin(200, [], NOW_MS)
-    t.equal(reply.write(bytes('x')), true)
-    t.equal(reply.write(LONG), false)
-    setImmediate(() => socket.destroy())
-  })
-  const socket = net.connect(port, '127.0.0.1')
-  socket.write(`GET / HTTP/1.1\r\n\r\n${NEXT}`)
-  await once(socket, 'close')
 })
 
 t.test('a slow client', async t => {
@@ -313,18 +245,10 @@ t.test('no header becomes two', async t => {
 
 const socketOf = (res: http.ServerResponse): net.Socket => res.socket as net.Socket
 
-t.test('lines that were made before stand in the head, also in that of an answer that waits for its turn', async t => {
-  const replies: Reply[] = []
+t.test('lines that were made before stand in the head', async t => {
   const port = await serve(t, reply => {
-    replies.push(reply)
-    if (replies.length < 2) return
-    for (const one of replies.reverse()) {
-      one.begin(200, ['content-length', '2'], NOW_MS, '\r\nx-own: a: b\r\nx-other: c')
-      one.end(bytes('ok'))
-    }
+    reply.begin(200, ['content-length', '2'], NOW_MS, '\r\nx-own: a: b\r\nx-other: c')
+    reply.end(bytes('ok'))
   })
-  const heard = await read(port, `GET / HTTP/1.1\r\n\r\n${NEXT}`)
-  const heads = heard.split('ok').slice(0, 2)
-  t.equal(heads.length, 2)
-  for (const head of heads) t.match(head, /^HTTP\/1\.1 200 OK\r\nx-own: a: b\r\nx-other: c\r\ncontent-length: 2\r\n/)
+  t.match(await read(port, NEXT), /^HTTP\/1\.1 200 OK\r\nx-own: a: b\r\nx-other: c\r\ncontent-length: 2\r\n/)
 })

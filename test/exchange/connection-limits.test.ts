@@ -61,7 +61,7 @@ t.test('the oldest that are silent make room', async t => {
   )
   t.equal(await say(), 200, 'who had asked is there still')
   t.equal((await fetch(`http://127.0.0.1:${port}`)).status, 200, 'and who comes now is served')
-  t.same(all.refused, { limit: 18, system: 0 })
+  t.same(all.refused, { limit: 18, system: 0, pipelined: 0 })
   t.equal(told, 18)
   for (const socket of silent) socket.destroy()
   await until('only those are left that have asked', () => all.open <= 2)

@@ -300,14 +300,33 @@ t.test('a slow client whose chunks hold many events is waited for once, and gets
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [], rows: [{ charge: 280 }] })
 })
 
-t.test('with two requests on one connection: both are read on and charged', async t => {
+t.test(
+  'with two requests on one connection: what was asked upstream is read on and charged, the other is not asked',
+  async t => {
+    const s = await open(t)
+    const client = s.ask(document())
+    client.ask(document())
+    const call = await s.at('a').call(0)
+    await s.settled()
+    t.equal(s.services.openCount, 1)
+    client.leave()
+    await until('it is read on', () => s.services.readOns.size === 1)
+    answers(100, 10)(call)
+    const row = { end: 'client_gone', status: 499, basis: 'reported', charge: 280 }
+    t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [row] })
+    t.equal(s.at('a').calls.length, 1)
+  },
+)
+
+t.test('between two requests of one connection: both are charged', async t => {
   const s = await open(t)
   const client = s.ask(document())
   client.ask(document())
-  const calls = [await s.at('a').call(0), await s.at('a').call(1)]
+  answers(100, 10)(await s.at('a').call(0))
+  const second = await s.at('a').call(1)
   client.leave()
-  await until('both are read on', () => s.services.readOns.size === 2)
-  for (const call of calls) answers(100, 10)(call)
-  const row = { end: 'client_gone', status: 499, basis: 'reported', charge: 280 }
+  await until('it is read on', () => s.services.readOns.size === 1)
+  answers(100, 10)(second)
+  const row = { basis: 'reported', charge: 280 }
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [row, row] })
 })

@@ -44,12 +44,12 @@ export class BadBytes {
       return
     }
     this.#noise.set(socket, socket.bytesRead)
-    const isBehindTheLast = error.code === 'HPE_CLOSED_CONNECTION' && x !== undefined && !owesNothing(x)
+    const isBehindTheLast = error.code === 'HPE_CLOSED_CONNECTION' && x?.closed === false
     if (socket.writable && !isBehindTheLast) this.#answer(socket, x, askedBy(error))
   }
 
   #answer(socket: Socket, x: Exchange | undefined, asked: Asked | null = null): void {
-    if (x === undefined || owesNothing(x)) this.#sendEnvelope(socket, asked)
+    if (x === undefined || x.closed) this.#sendEnvelope(socket, asked)
     else if (x.status === 0 && !x.ended && !x.req.complete) {
       x.reply.closeAfter()
       this.#refuse(x)
@@ -85,9 +85,3 @@ function askedBy({ code, rawPacket }: NodeJS.ErrnoException & { rawPacket?: Buff
 /** An error of the parser, except that the client closed the connection in the middle of a request. */
 const isParseError = ({ code = '' }: NodeJS.ErrnoException): boolean =>
   code.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE'
-
-/**
- * The answer of the exchange is written, and so are all before it, because answers keep their order. An exchange that
- * was cut before its turn may have unwritten answers in front of it.
- */
-const owesNothing = (x: Exchange): boolean => x.closed && !x.reply.isDestroyed

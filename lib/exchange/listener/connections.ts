@@ -31,8 +31,8 @@ function limitsOfProcess(): string {
 export class Connections {
   readonly most: number
   open = 0
-  /** How many were closed without an answer, by cause. */
-  readonly refused = { limit: 0, system: 0 }
+  /** How many were closed without an answer to all that was asked on them, by cause. */
+  readonly refused = { limit: 0, system: 0, pipelined: 0 }
   /**
    * Connections on which perhaps no request has come yet, the oldest first, each with a function that tells. Those that
    * have had a request are taken out when they are found at the limit.

@@ -12,6 +12,7 @@ import type { Exchange, ListenerName } from '../record/exchange.ts'
 import { refuse } from '../record/ending.ts'
 import type { Services } from '../record/services.ts'
 import { KEEP_ALIVE_MS, NO_PAGE } from '../../base/reply.ts'
+import { Pipelines } from '../../base/pipelines.ts'
 import { BadBytes } from './bad-bytes.ts'
 import { boundConnections, clientConnections, cutStuck } from './connections.ts'
 import { PROBE_PATH } from '../../terms/probe.ts'
@@ -65,19 +66,19 @@ export function createPublicServer(services: Services, listener: ListenerName, p
     clientConnections.refused.system++
     services.log.error({ err: error }, 'a connection was not accepted')
   })
-  // there is no listener for 'upgrade', so that node treats a request which offers one as an ordinary request
-  server.on('request', (req: IncomingMessage, res: ServerResponse) => {
+  const begin = (req: IncomingMessage, res: ServerResponse): void => {
     // who keeps the connection learns from this answer that the process ends, whatever the answer is
     if (services.draining) res.shouldKeepAlive = false
-    // what stands behind a request with which the connection ends was read from bytes that may be a part of that request
-    if (newest.get(req.socket)?.reply.isLast) return
     if (!isFramedOddly(req)) {
       if (pages?.(req, res)) return
       if (req.url?.startsWith(PROBE_PATH) === true && probe(services, req, res)) return
       if (req.method === 'OPTIONS' && preflight(req, res, services.nextId)) return
     }
     newest.set(req.socket, accept(services, listener, req, res))
-  })
+  }
+  const pipelines = new Pipelines(() => clientConnections.refused.pipelined++)
+  // there is no listener for 'upgrade', so that node treats a request which offers one as an ordinary request
+  server.on('request', (req: IncomingMessage, res: ServerResponse) => pipelines.take(req, res, begin))
   // the stage that reads the body sends `100 Continue` itself
   server.on('checkContinue', (req, res) => server.emit('request', req, res))
   // without a listener, node would answer an unknown expectation with 417 and without the error envelope

@@ -2,17 +2,16 @@
 import type { KeyEntry } from '../../access/keys.ts'
 import { type BodyTaker, takeBody } from '../../base/incoming.ts'
 import { formatMicro, micro } from '../../base/money.ts'
-import { LARGE_BYTES } from '../../base/slices.ts'
 import { Hold, type HoldRefusal } from '../../ledger/ledger.ts'
 import type { BodyScan } from '../../protocols/requests/body.ts'
 import type { Protocol } from '../../protocols/names.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import type { ErrorName } from '../../base/errors.ts'
-import { fail, guard, refuse, storeFailed, NEXT, type StageVerdict } from '../record/ending.ts'
+import { fail, guard, refuse, storeFailed, DONE, NEXT, type StageVerdict } from '../record/ending.ts'
 import { dropBody, giveMemory, takeMemory } from '../record/request.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { countMoneyWait, moneyLeftMs } from '../record/need.ts'
-import { Later, stage } from '../plan.ts'
+import { stage } from '../plan.ts'
 import { BrokenCoding, codingsOf, decodedBody, DecodedTooLarge, NoRoomToDecode } from './decoded-body.ts'
 import type { Services } from '../record/services.ts'
 
@@ -31,31 +30,36 @@ export const readBody = stage<'admitted', 'body'>((x, services) => {
   if (codings === null) return refuseUnread(x, services, 'encoding', [])
   const announced = Number(x.req.headers['content-length'] ?? 0)
   if (announced > limit) return refuseUnread(x, services, 'too_large', [sizeText(limit)])
-  const upload = new Upload(x, services)
-  const asked = announced > KEPT_FREE_BYTES ? upload.askForMoney() : null
-  if (asked === null) upload.read(codings)
-  else void asked.then(() => upload.read(codings))
-  return upload
+  return new Promise(resolve => {
+    const upload = new Upload(x, services, resolve)
+    const asked = announced > KEPT_FREE_BYTES ? upload.askForMoney() : null
+    if (asked === null) upload.read(codings)
+    else void asked.then(() => upload.read(codings))
+  })
 })
 
 type Codings = NonNullable<ReturnType<typeof codingsOf>>
 
-class Upload extends Later implements BodyTaker {
+class Upload implements BodyTaker {
   readonly #x: Exchange
   readonly #services: Services
+  readonly #resolve: (verdict: StageVerdict) => void
   /** null: the body asks of no protocol. */
   readonly #scan: BodyScan | null
-  /** null: no more than one chunk has come, which is mostly the whole body and kept as it came. */
-  #pages: BodyPages | null = null
+  readonly #pages: BodyPages
   #asked = false
   /** The body is scanned and counted, and not kept. */
   #isDropped = false
 
-  constructor(x: Exchange, services: Services) {
-    super()
+  constructor(x: Exchange, services: Services, resolve: (verdict: StageVerdict) => void) {
     this.#x = x
     this.#services = services
+    this.#resolve = resolve
     this.#scan = x.form === null ? null : protocolRow(x.form).body.scan(x.req.headers['content-type'])
+    this.#pages = new BodyPages(part => {
+      this.#scan?.feed(part)
+      if (!this.#isDropped) x.body.push(part)
+    })
   }
 
   read(codings: Codings): void {
@@ -69,7 +73,9 @@ class Upload extends Later implements BodyTaker {
     else takeBody(req, this)
   }
 
-  onBroken(): void {} // the close of its connection ends the exchange
+  onBroken(): void {
+    this.#resolve(DONE) // the close of its connection ends the exchange
+  }
 
   /** The same as below for a body in codings: what counts, is scanned and goes upstream is the decoded body. */
   async #decode(codings: Codings): Promise<void> {
@@ -96,7 +102,10 @@ class Upload extends Later implements BodyTaker {
       if (error instanceof DecodedTooLarge) this.#refuse('too_large', [sizeText(most)])
       else if (error instanceof BrokenCoding) this.#refuse('field', ['content-encoding'])
       else if (error instanceof NoRoomToDecode) this.#refuse('unavailable')
-      else if (!req.destroyed) fail(this.#x, this.#services, error)
+      else {
+        if (!req.destroyed) fail(this.#x, this.#services, error)
+        this.#resolve(DONE) // the connection broke, or we did
+      }
     } finally {
       giveMemory(this.#x, this.#services.buffered, roomBytes)
     }
@@ -113,7 +122,7 @@ class Upload extends Later implements BodyTaker {
       else if (!this.#isDropped && !takeMemory(x, this.#services.buffered, chunk.length, bufferedBytes))
         this.#refuse('unavailable')
       else {
-        this.#add(chunk)
+        this.#pages.add(chunk)
         if (x.bodyBytes > KEPT_FREE_BYTES && !this.#asked) return this.askForMoney()
       }
     } catch (error) {
@@ -122,26 +131,15 @@ class Upload extends Later implements BodyTaker {
     return null
   }
 
-  #add(chunk: Buffer): void {
-    if (this.#x.bodyBytes === chunk.length) this.#keep(chunk)
-    else (this.#pages ??= new BodyPages(part => this.#keep(part))).add(chunk)
-  }
-
-  #keep(part: Buffer): void {
-    this.#scan?.feed(part)
-    if (!this.#isDropped) this.#x.body.push(part)
-  }
-
   onEnd(): void {
-    if (this.#x.bodyBytes <= LARGE_BYTES) this.#understand()
-    else this.#services.largeBodies.whole(() => this.#understand())
+    this.#services.largeBodies.whole(this.#x.bodyBytes, () => this.#understand())
   }
 
   #understand(): void {
     if (this.#x.ended || this.#x.finished) return
     try {
-      this.#pages?.flush()
-      if (understand(this.#x, this.#services, this.#scan) === NEXT) this.goOn(this.#x, this.#services)
+      this.#pages.flush()
+      this.#resolve(understand(this.#x, this.#services, this.#scan))
     } catch (error) {
       fail(this.#x, this.#services, error)
     }
@@ -155,7 +153,7 @@ class Upload extends Later implements BodyTaker {
     if (held instanceof Promise)
       return countMoneyWait(this.#x, this.#services, held).then(
         answer => guard(this.#x, this.#services, () => this.#judge(answer)),
-        error => void storeFailed(this.#x, this.#services, error),
+        error => this.#resolve(storeFailed(this.#x, this.#services, error)),
       )
     this.#judge(held)
     return null
@@ -177,7 +175,7 @@ class Upload extends Later implements BodyTaker {
   }
 
   #refuse(name: ErrorName, args: string[] = []): void {
-    refuseUnread(this.#x, this.#services, name, args)
+    this.#resolve(refuseUnread(this.#x, this.#services, name, args))
   }
 }
 
@@ -232,7 +230,7 @@ function sizeText(bytes: number): string {
 
 // --- pages
 
-const LARGE_CHUNK_BYTES = 16 * 1024
+const LARGE_BYTES = 16 * 1024
 const LEAST_BYTES = 4 * 1024
 const MOST_BYTES = 64 * 1024
 const NOTHING = Buffer.alloc(0)
@@ -240,7 +238,8 @@ const NOTHING = Buffer.alloc(0)
 /**
  * Keeps a body as it arrives, in few pieces. A client may send a million chunks of one byte, and each arrives as a buffer that
  * takes a hundred times the memory of its content. Small chunks are therefore copied into pages, which grow with the body, so
- * that a body takes at most about three times its length, whatever its chunks are. A large chunk is kept as it came.
+ * that a body takes at most about three times its length, whatever its chunks are. A large chunk is kept as it came. So is the
+ * first chunk, because that is mostly the whole body.
  */
 export class BodyPages {
   readonly #take: (part: Buffer) => void
@@ -256,8 +255,9 @@ export class BodyPages {
   }
 
   add(chunk: Buffer): void {
+    const isFirst = this.#total === 0
     this.#total += chunk.length
-    if (chunk.length >= LARGE_CHUNK_BYTES) {
+    if (isFirst || chunk.length >= LARGE_BYTES) {
       this.flush()
       this.#take(chunk)
     } else this.#copy(chunk)
