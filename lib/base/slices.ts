@@ -46,10 +46,9 @@ export class LargeBodies {
     this.#turns = turns
   }
 
-  /** A body of so many bytes is there; where it is not large, `goOn` is called at once. */
-  whole(bytes: number, goOn: () => void): void {
-    if (bytes <= LARGE_BYTES) goOn()
-    else if (this.#line.push(goOn) === 1) this.#turns.soon(() => this.#next()) // this turn has read the body
+  /** A large body is there. */
+  whole(goOn: () => void): void {
+    if (this.#line.push(goOn) === 1) this.#turns.soon(() => this.#next()) // this turn has read the body
   }
 
   #next(): void {

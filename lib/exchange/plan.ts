@@ -11,7 +11,7 @@ import { fail, type StageResult, NEXT, type StageVerdict } from './record/ending
 import type { Services } from './record/services.ts'
 
 /** What a stage does. It is handed the record, and the services of which it takes what it needs. */
-type Run = (x: Exchange, services: Services) => StageResult
+type Run = (x: Exchange, services: Services) => StageResult | Later
 
 /** What stages give each other. */
 export type Fact =
@@ -29,7 +29,7 @@ export type Fact =
   | 'hold'
 
 export interface Stage<Needs extends Fact, Gives extends Fact> {
-  (x: Exchange, services: Services): StageResult
+  (x: Exchange, services: Services): StageResult | Later
   needs?: Needs
   gives?: Gives
 }
@@ -51,6 +51,22 @@ export class Plan<Has extends Fact = never> {
   }
 }
 
+/** A stage returns this that hears itself when it can go on: a promise would take a turn of the queue of ticks. */
+export class Later {
+  #plan: Plan<Fact> | null = null
+  #at = 0
+
+  /** The stage waits, and the plan goes on with the one at this place. */
+  precedes(plan: Plan<Fact>, at: number): void {
+    this.#plan = plan
+    this.#at = at
+  }
+
+  protected goOn(x: Exchange, services: Services): void {
+    if (this.#plan !== null && !x.ended && !x.finished) runPlan(this.#plan, x, services, this.#at)
+  }
+}
+
 /** Runs the stages in order until one says `DONE`. What a stage throws becomes the 500 row; nothing is thrown from here. */
 export function runPlan(plan: Plan<Fact>, x: Exchange, services: Services, from = 0): void {
   const { stages } = plan
@@ -58,7 +74,8 @@ export function runPlan(plan: Plan<Fact>, x: Exchange, services: Services, from 
     for (let i = from; i < stages.length; i++) {
       const answer = (stages[i] as Run)(x, services)
       if (answer === NEXT) continue
-      if (typeof answer === 'object') wait(plan, x, services, i, answer)
+      if (answer instanceof Later) answer.precedes(plan, i + 1)
+      else if (typeof answer === 'object') wait(plan, x, services, i, answer)
       return
     }
   } catch (error) {

@@ -2,16 +2,17 @@
 import type { KeyEntry } from '../../access/keys.ts'
 import { type BodyTaker, takeBody } from '../../base/incoming.ts'
 import { formatMicro, micro } from '../../base/money.ts'
+import { LARGE_BYTES } from '../../base/slices.ts'
 import { Hold, type HoldRefusal } from '../../ledger/ledger.ts'
 import type { BodyScan } from '../../protocols/requests/body.ts'
 import type { Protocol } from '../../protocols/names.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import type { ErrorName } from '../../base/errors.ts'
-import { fail, guard, refuse, storeFailed, DONE, NEXT, type StageVerdict } from '../record/ending.ts'
+import { fail, guard, refuse, storeFailed, NEXT, type StageVerdict } from '../record/ending.ts'
 import { dropBody, giveMemory, takeMemory } from '../record/request.ts'
 import type { Exchange } from '../record/exchange.ts'
 import { countMoneyWait, moneyLeftMs } from '../record/need.ts'
-import { stage } from '../plan.ts'
+import { Later, stage } from '../plan.ts'
 import { BrokenCoding, codingsOf, decodedBody, DecodedTooLarge, NoRoomToDecode } from './decoded-body.ts'
 import type { Services } from '../record/services.ts'
 
@@ -30,36 +31,31 @@ export const readBody = stage<'admitted', 'body'>((x, services) => {
   if (codings === null) return refuseUnread(x, services, 'encoding', [])
   const announced = Number(x.req.headers['content-length'] ?? 0)
   if (announced > limit) return refuseUnread(x, services, 'too_large', [sizeText(limit)])
-  return new Promise(resolve => {
-    const upload = new Upload(x, services, resolve)
-    const asked = announced > KEPT_FREE_BYTES ? upload.askForMoney() : null
-    if (asked === null) upload.read(codings)
-    else void asked.then(() => upload.read(codings))
-  })
+  const upload = new Upload(x, services)
+  const asked = announced > KEPT_FREE_BYTES ? upload.askForMoney() : null
+  if (asked === null) upload.read(codings)
+  else void asked.then(() => upload.read(codings))
+  return upload
 })
 
 type Codings = NonNullable<ReturnType<typeof codingsOf>>
 
-class Upload implements BodyTaker {
+class Upload extends Later implements BodyTaker {
   readonly #x: Exchange
   readonly #services: Services
-  readonly #resolve: (verdict: StageVerdict) => void
   /** null: the body asks of no protocol. */
   readonly #scan: BodyScan | null
-  readonly #pages: BodyPages
+  /** null: no more than one chunk has come, which is mostly the whole body and kept as it came. */
+  #pages: BodyPages | null = null
   #asked = false
   /** The body is scanned and counted, and not kept. */
   #isDropped = false
 
-  constructor(x: Exchange, services: Services, resolve: (verdict: StageVerdict) => void) {
+  constructor(x: Exchange, services: Services) {
+    super()
     this.#x = x
     this.#services = services
-    this.#resolve = resolve
     this.#scan = x.form === null ? null : protocolRow(x.form).body.scan(x.req.headers['content-type'])
-    this.#pages = new BodyPages(part => {
-      this.#scan?.feed(part)
-      if (!this.#isDropped) x.body.push(part)
-    })
   }
 
   read(codings: Codings): void {
@@ -73,9 +69,7 @@ class Upload implements BodyTaker {
     else takeBody(req, this)
   }
 
-  onBroken(): void {
-    this.#resolve(DONE) // the close of its connection ends the exchange
-  }
+  onBroken(): void {} // the close of its connection ends the exchange
 
   /** The same as below for a body in codings: what counts, is scanned and goes upstream is the decoded body. */
   async #decode(codings: Codings): Promise<void> {
@@ -102,10 +96,7 @@ class Upload implements BodyTaker {
       if (error instanceof DecodedTooLarge) this.#refuse('too_large', [sizeText(most)])
       else if (error instanceof BrokenCoding) this.#refuse('field', ['content-encoding'])
       else if (error instanceof NoRoomToDecode) this.#refuse('unavailable')
-      else {
-        if (!req.destroyed) fail(this.#x, this.#services, error)
-        this.#resolve(DONE) // the connection broke, or we did
-      }
+      else if (!req.destroyed) fail(this.#x, this.#services, error)
     } finally {
       giveMemory(this.#x, this.#services.buffered, roomBytes)
     }
@@ -122,7 +113,7 @@ class Upload implements BodyTaker {
       else if (!this.#isDropped && !takeMemory(x, this.#services.buffered, chunk.length, bufferedBytes))
         this.#refuse('unavailable')
       else {
-        this.#pages.add(chunk)
+        this.#add(chunk)
         if (x.bodyBytes > KEPT_FREE_BYTES && !this.#asked) return this.askForMoney()
       }
     } catch (error) {
@@ -131,15 +122,26 @@ class Upload implements BodyTaker {
     return null
   }
 
+  #add(chunk: Buffer): void {
+    if (this.#x.bodyBytes === chunk.length) this.#keep(chunk)
+    else (this.#pages ??= new BodyPages(part => this.#keep(part))).add(chunk)
+  }
+
+  #keep(part: Buffer): void {
+    this.#scan?.feed(part)
+    if (!this.#isDropped) this.#x.body.push(part)
+  }
+
   onEnd(): void {
-    this.#services.largeBodies.whole(this.#x.bodyBytes, () => this.#understand())
+    if (this.#x.bodyBytes <= LARGE_BYTES) this.#understand()
+    else this.#services.largeBodies.whole(() => this.#understand())
   }
 
   #understand(): void {
     if (this.#x.ended || this.#x.finished) return
     try {
-      this.#pages.flush()
-      this.#resolve(understand(this.#x, this.#services, this.#scan))
+      this.#pages?.flush()
+      if (understand(this.#x, this.#services, this.#scan) === NEXT) this.goOn(this.#x, this.#services)
     } catch (error) {
       fail(this.#x, this.#services, error)
     }
@@ -153,7 +155,7 @@ class Upload implements BodyTaker {
     if (held instanceof Promise)
       return countMoneyWait(this.#x, this.#services, held).then(
         answer => guard(this.#x, this.#services, () => this.#judge(answer)),
-        error => this.#resolve(storeFailed(this.#x, this.#services, error)),
+        error => void storeFailed(this.#x, this.#services, error),
       )
     this.#judge(held)
     return null
@@ -175,7 +177,7 @@ class Upload implements BodyTaker {
   }
 
   #refuse(name: ErrorName, args: string[] = []): void {
-    this.#resolve(refuseUnread(this.#x, this.#services, name, args))
+    refuseUnread(this.#x, this.#services, name, args)
   }
 }
 
@@ -230,7 +232,7 @@ function sizeText(bytes: number): string {
 
 // --- pages
 
-const LARGE_BYTES = 16 * 1024
+const LARGE_CHUNK_BYTES = 16 * 1024
 const LEAST_BYTES = 4 * 1024
 const MOST_BYTES = 64 * 1024
 const NOTHING = Buffer.alloc(0)
@@ -238,8 +240,7 @@ const NOTHING = Buffer.alloc(0)
 /**
  * Keeps a body as it arrives, in few pieces. A client may send a million chunks of one byte, and each arrives as a buffer that
  * takes a hundred times the memory of its content. Small chunks are therefore copied into pages, which grow with the body, so
- * that a body takes at most about three times its length, whatever its chunks are. A large chunk is kept as it came. So is the
- * first chunk, because that is mostly the whole body.
+ * that a body takes at most about three times its length, whatever its chunks are. A large chunk is kept as it came.
  */
 export class BodyPages {
   readonly #take: (part: Buffer) => void
@@ -255,9 +256,8 @@ export class BodyPages {
   }
 
   add(chunk: Buffer): void {
-    const isFirst = this.#total === 0
     this.#total += chunk.length
-    if (isFirst || chunk.length >= LARGE_BYTES) {
+    if (chunk.length >= LARGE_CHUNK_BYTES) {
       this.flush()
       this.#take(chunk)
     } else this.#copy(chunk)

@@ -65,9 +65,11 @@ export class NoRoomToDecode extends Error {
   override name = 'NoRoomToDecode'
 }
 
+const NO_CODINGS: readonly Coding[] = []
+
 /** The codings of a body in the order in which they are undone; none = it is as it is. null: one is unknown, or there are too many. */
-export function codingsOf(header: string | undefined): Coding[] | null {
-  if (header === undefined || header === '') return []
+export function codingsOf(header: string | undefined): readonly Coding[] | null {
+  if (header === undefined || header === '') return NO_CODINGS
   const names = header
     .toLowerCase()
     .split(',')
