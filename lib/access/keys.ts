@@ -264,8 +264,7 @@ export class KeyUses {
     await this.#write()
   }
 
-  note(keyId: number, ip: string): void {
-    const atMs = this.#o.clock.now()
+  note(keyId: number, ip: string, atMs: number): void {
     const there = this.#notes.get(keyId)
     if (there !== undefined) {
       there.atMs = atMs

@@ -119,16 +119,17 @@ export class Health {
 
   /** Tells the rests, and the breakers of the channel and of the key, how an attempt ended. */
   report(channel: ChannelHealth, key: KeyHealth, heard: Heard): void {
-    const { outcome } = heard
-    this.#tellRests(channel, key, heard)
+    const { outcome, account, channelRested, keyRested } = heard
+    const now = this.clock.monotonic()
+    this.#tellRests(channel, key, heard, now)
     if (key.breaker === null) {
-      this.#tell(channel, key, channel.breaker, outcome, heard.account, heard.channelRested)
+      this.#tell(channel, key, channel.breaker, outcome, account, channelRested, now)
       return
     }
     const ofKey = outcome === 'auth' || outcome === 'busy'
     // an upstream that refuses a key, or is too busy for it, works: that is a success for the channel's own breaker
-    this.#tell(channel, null, channel.breaker, ofKey ? 'ok' : outcome, heard.account, heard.channelRested)
-    this.#tell(channel, key, key.breaker, outcome === 'failed' ? 'ignored' : outcome, heard.account, heard.keyRested)
+    this.#tell(channel, null, channel.breaker, ofKey ? 'ok' : outcome, account, channelRested, now)
+    this.#tell(channel, key, key.breaker, outcome === 'failed' ? 'ignored' : outcome, account, keyRested, now)
   }
 
   /** Tells a breaker how an attempt ended. `key` null = the channel's own breaker is told of what concerns no key. */
@@ -139,18 +140,19 @@ export class Health {
     outcome: AttemptOutcome,
     account: number,
     rested: boolean,
+    now: number,
   ): void {
-    const now = this.clock.monotonic()
     const was = breaker.state(now)
-    this.#follow(channel, key, breaker, was, breaker.report(outcome, now, account, rested))
+    this.#follow(channel, key, breaker, was, breaker.report(outcome, now, account, rested), now)
   }
 
   /** A failure says nothing of how busy the upstream is. */
-  #tellRests(channel: ChannelHealth, key: KeyHealth, { outcome, account, model, sentMs, retryAfterS }: Heard): void {
+  #tellRests(channel: ChannelHealth, key: KeyHealth, heard: Heard, now: number): void {
+    const { outcome, account, model, sentMs, retryAfterS } = heard
     if (outcome === 'busy') {
       if (this.#channels.get(channel.identity.name) !== channel) return // its catalogue's row has changed since
       this.rests.busy(placeOf(channel, key, model), account, sentMs, retryAfterS)
-    } else if ((outcome === 'ok' || outcome === 'auth') && this.clock.monotonic() < this.rests.mindsUntilMs)
+    } else if ((outcome === 'ok' || outcome === 'auth') && now < this.rests.mindsUntilMs)
       this.rests.answered(placeOf(channel, key, model), account, sentMs)
   }
 
@@ -161,8 +163,8 @@ export class Health {
     breaker: Breaker,
     was: BreakerState,
     suspicion: KeySuspicion,
+    now: number,
   ): void {
-    const now = this.clock.monotonic()
     const state = breaker.state(now)
     const { name } = channel.identity
     if (state !== was) {
@@ -185,7 +187,7 @@ export class Health {
         const breaker = key.breaker ?? channel.breaker
         const atMs = this.clock.monotonic()
         const was = breaker.state(atMs)
-        this.#follow(channel, key, breaker, was, breaker.refuse(atMs))
+        this.#follow(channel, key, breaker, was, breaker.refuse(atMs), atMs)
       },
       () => {}, // nothing was learnt
     )
@@ -206,7 +208,7 @@ export class Health {
       for (const { breaker } of health.keys) breaker?.wake()
       this.rests.forget(order.channel)
     }
-    this.#follow(health, null, health.breaker, was, null)
+    this.#follow(health, null, health.breaker, was, null, now)
     return health.seen(now)
   }
 
@@ -335,7 +337,7 @@ export class Claim {
   #reported = false
   #released = false
 
-  constructor(health: Health, candidate: Candidate, key: CompiledKey, account: number, silent: boolean) {
+  constructor(health: Health, candidate: Candidate, key: CompiledKey, nowMs: number, account: number, silent: boolean) {
     this.candidate = candidate
     this.#account = account
     this.#silent = silent
@@ -343,11 +345,10 @@ export class Claim {
     this.#health = health
     this.#ofChannel = health.of(candidate.channel)
     this.#ofKey = this.#ofChannel.keys[key.index] as KeyHealth
-    const now = health.clock.monotonic()
-    this.#channelRested = !silent && this.#ofChannel.breaker.admit(now)
-    this.#keyRested = !silent && (this.#ofKey.breaker?.admit(now) ?? false)
-    this.#sentMs = now
-    this.#isTurn = now < health.rests.untilMs && !silent && health.rests.admit(this.#place, account, now)
+    this.#channelRested = !silent && this.#ofChannel.breaker.admit(nowMs)
+    this.#keyRested = !silent && (this.#ofKey.breaker?.admit(nowMs) ?? false)
+    this.#sentMs = nowMs
+    this.#isTurn = nowMs < health.rests.untilMs && !silent && health.rests.admit(this.#place, account, nowMs)
     this.#ofChannel.open++
     this.#ofKey.open++
   }

@@ -89,10 +89,10 @@ export class Candidates {
     const now = this.#health.clock.monotonic()
     const again = this.#again
     this.#again = null
-    if (again !== null) return this.#claim(again.candidate, again.key)
+    if (again !== null) return this.#claim(again.candidate, again.key, now)
     const candidate =
       this.#pickWell(now) ?? (this.#asker.free ? null : (this.#pickToFindOut(now) ?? this.#pickAnyway(now)))
-    return candidate === null ? null : this.#claim(candidate, this.#key(candidate, now) as CompiledKey)
+    return candidate === null ? null : this.#claim(candidate, this.#key(candidate, now) as CompiledKey, now)
   }
 
   /** Like `next`, but never claims a channel that rests: for a hedge, which can as well be left out. */
@@ -104,7 +104,7 @@ export class Candidates {
     this.#wellOnly = this.#isSilent
     // what is asked beside another one speaks the same protocol
     if (candidate !== null && candidate.translation?.via !== via) return null
-    return candidate === null ? null : this.#claim(candidate, this.#key(candidate, now) as CompiledKey)
+    return candidate === null ? null : this.#claim(candidate, this.#key(candidate, now) as CompiledKey, now)
   }
 
   #pickWell(nowMs: number): Candidate | null {
@@ -157,8 +157,8 @@ export class Candidates {
     return best
   }
 
-  #claim(candidate: Candidate, key: CompiledKey): Claim {
-    const claim = new Claim(this.#health, candidate, key, this.#asker.account, this.#isSilent)
+  #claim(candidate: Candidate, key: CompiledKey, nowMs: number): Claim {
+    const claim = new Claim(this.#health, candidate, key, nowMs, this.#asker.account, this.#isSilent)
     if (this.#tried === null) this.#tried = claim
     else if (this.#triedMore === null) this.#triedMore = [claim]
     else this.#triedMore.push(claim)

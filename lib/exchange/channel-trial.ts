@@ -54,7 +54,8 @@ export async function tryChannel(services: Services, trial: ChannelTrial): Promi
     protocol === trial.protocol ? null : translationBy(world.routes, channel, upstreamModel, trial.protocol)
   if (translation === undefined) return null
   const form = translation === null ? channel.otherForm(protocol, upstreamModel) : null
-  const claim = new Claim(health, { channel, upstreamModel, translation, form }, key, NOBODY, true)
+  const nowMs = services.clock.monotonic()
+  const claim = new Claim(health, { channel, upstreamModel, translation, form }, key, nowMs, NOBODY, true)
   try {
     return await new Promise(resolve => new Trial(x, services, claim, resolve).send())
   } finally {

@@ -29,10 +29,10 @@ function setUp() {
 t.test('the newest use of every key is written once a minute, all together', async t => {
   const { clock, batches, uses } = setUp()
   const begin = clock.now()
-  uses.note(1, '10.0.0.1')
+  uses.note(1, '10.0.0.1', clock.now())
   clock.advance(1_000)
-  uses.note(2, '10.0.0.2')
-  uses.note(1, '10.0.0.3')
+  uses.note(2, '10.0.0.2', clock.now())
+  uses.note(1, '10.0.0.3', clock.now())
   t.equal(batches.length, 0, 'no request is written by itself')
   clock.advance(59_000)
   await settled()
@@ -45,7 +45,7 @@ t.test('the newest use of every key is written once a minute, all together', asy
   clock.advance(60_000)
   await settled()
   t.equal(batches.length, 1, 'nothing was used, nothing is written')
-  uses.note(2, '10.0.0.4')
+  uses.note(2, '10.0.0.4', clock.now())
   await uses.stop()
   t.same(
     batches[1]?.map(use => use.keyId),
@@ -61,21 +61,21 @@ t.test('a store that is away loses notes, and a fault is said', async t => {
     [new Error('a fault'), 1],
   ] as const) {
     fail(error)
-    uses.note(1, '10.0.0.1')
+    uses.note(1, '10.0.0.1', clock.now())
     clock.advance(60_000)
     await settled()
     t.equal(errors.length, count)
   }
   fail(null)
-  uses.note(1, '10.0.0.1')
+  uses.note(1, '10.0.0.1', clock.now())
   clock.advance(60_000)
   await settled()
   t.equal(batches.length, 1, 'and it goes on')
 })
 
 t.test('notes are bounded: overflow', async t => {
-  const { batches, uses } = setUp()
-  for (let id = 0; id < 100_010; id++) uses.note(id, '::1')
+  const { clock, batches, uses } = setUp()
+  for (let id = 0; id < 100_010; id++) uses.note(id, '::1', clock.now())
   await uses.stop()
   t.equal(batches[0]?.length, 100_000)
 })

@@ -32,7 +32,7 @@ function scene() {
   const note = (refusal: string | null, key: number | null = 1, address = '203.0.113.7') => {
     const world = {}
     const entry = key === null ? null : { account: { id: 3 }, key: { id: key } }
-    log.note({ refusal, entry, address, addressIn: world, world } as unknown as Exchange)
+    log.note({ refusal, entry, address, addressIn: world, world } as unknown as Exchange, clock.now())
   }
   const wait = async (ms: number) => {
     clock.advance(ms)

@@ -138,12 +138,13 @@ export function finish(x: Exchange, services: Services): void {
     services.openCount--
     if (x.status === 0) x.status = CLIENT_CLOSED
     giveBack(x, services)
-    if (x.row !== null && x.entry !== null) services.keyUses.note(x.entry.key.id, addressOf(x))
+    const nowMs = services.clock.now()
+    if (x.row !== null && x.entry !== null) services.keyUses.note(x.entry.key.id, addressOf(x), nowMs)
     if (x.refusal !== null && x.entry !== null && x.attempts === 0) services.refusals.note(x, x.entry, x.refusal)
     const totalMs = services.clock.monotonic() - x.startedMs
-    services.traffic.note(x)
+    services.traffic.note(x, nowMs)
     count(x, services, totalMs)
-    log(x, services, totalMs)
+    log(x, services, nowMs, totalMs)
   } catch (error) {
     services.log.error({ id: x.id, err: error }, 'exchange failed to finish')
   }

@@ -75,7 +75,7 @@ function ofKey(entry: KeyEntry): string {
   return text
 }
 
-export function log(x: Exchange, { log, clock }: Services, totalMs: number): void {
+export function log(x: Exchange, { log }: Services, nowMs: number, totalMs: number): void {
   const { row, entry, refusal } = x
   let line = `"id":"${x.id}${asked(x)}${x.status}`
   line += refusal === null ? ',"refusal":null,"address":' : `,"refusal":"${refusal}","address":`
@@ -86,5 +86,5 @@ export function log(x: Exchange, { log, clock }: Services, totalMs: number): voi
     line += `${answered(row)}${formatMicro(row.charge)}","input":${row.input},"output":${row.output}`
     line += `,"first_byte_ms":${row.firstByteMs}`
   }
-  logLine(log, clock.now(), `${line},"duration_ms":${Math.round(totalMs)}`)
+  logLine(log, nowMs, `${line},"duration_ms":${Math.round(totalMs)}`)
 }

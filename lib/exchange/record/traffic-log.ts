@@ -73,8 +73,8 @@ export class TrafficLog {
   }
 
   /** Takes note of an exchange that is over, however it ended. */
-  note(x: Exchange): void {
-    const hour = this.#hour(Math.floor(this.#parts.clock.now() / HOUR_MS))
+  note(x: Exchange, nowMs: number): void {
+    const hour = this.#hour(Math.floor(nowMs / HOUR_MS))
     const network = networkOf(addressOf(x))
     hour.changed = true
     hour.requests++

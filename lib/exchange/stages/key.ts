@@ -116,7 +116,7 @@ function within(x: Exchange, services: Services, window: number, rate: Rate): St
 
 function judgeWait(x: Exchange, services: Services, window: number, rate: Rate, waitS: number): StageResult {
   const standing = waitS === 0 ? services.rates.standing(window, rate) : { left: 0, moreInS: waitS }
-  x.rateLines = rateLines(x, rate, standing, services.clock.now())
+  x.rateLines = rateLines(x, rate, standing, services.clock)
   if (waitS === 0) return enter(x, services)
   return refuse(x, services, 'rate', [String(rate.minutes), String(rate.requests)], waitS)
 }

@@ -4,6 +4,7 @@
  * share, and never pass.
  */
 import { invariant } from '../../base/assert.ts'
+import type { Clock } from '../../base/clock.ts'
 import { headerLine } from '../../base/header-line.ts'
 import type { Rate } from '../../terms/records.ts'
 import type { World } from '../../world/world.ts'
@@ -39,8 +40,8 @@ const ofFamilies = new WeakMap<World, Beginnings>()
 /** The lines up to what is left of the rate, which stay the same for as long as the rate does. */
 const fixedLines = new WeakMap<Rate, string>()
 
-/** Lines of a head, each behind its line end. `nowMs`: since 1970. */
-export function rateLines(x: Exchange, rate: Rate, { left, moreInS }: Standing, nowMs: number): string {
+/** Lines of a head, each behind its line end. */
+export function rateLines(x: Exchange, rate: Rate, { left, moreInS }: Standing, clock: Clock): string {
   let fixed = fixedLines.get(rate)
   if (fixed === undefined) {
     const policy = `\r\nratelimit-policy: "requests";q=${rate.requests};w=${rate.minutes * SECONDS_PER_MINUTE}`
@@ -50,7 +51,9 @@ export function rateLines(x: Exchange, rate: Rate, { left, moreInS }: Standing, 
   if (x.protocol === WITHOUT) return common
   const [limit, remaining, reset] = x.protocol === MESSAGES ? ofFamily(x.world) : BEGINNINGS
   const more =
-    x.protocol === MESSAGES ? new Date(nowMs + moreInS * 1000).toISOString().replace(/\.\d+Z$/, 'Z') : duration(moreInS)
+    x.protocol === MESSAGES
+      ? new Date(clock.now() + moreInS * 1000).toISOString().replace(/\.\d+Z$/, 'Z')
+      : duration(moreInS)
   return `${common}${limit}${rate.requests}${remaining}${left}${reset}${more}`
 }
 
