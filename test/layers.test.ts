@@ -85,14 +85,17 @@ t.test('no file imports itself in a circle at run time', async t => {
   t.ok(files.every(file => done.has(file)))
 })
 
-t.test('node:http is taken from lib/base/http.ts, so that the start does not load the fetch client with it', t => {
-  const isValue = /^import (?!type )(?!\{ (?:type \w+(?:, )?)+ \}).*'(?:node:)?https?'$/m
-  t.same(
-    sources.flatMap(({ file, text }) => (/^lib\/(?!cli\/)/.test(file) && isValue.test(text) ? [file] : [])),
-    [],
-  )
-  t.end()
-})
+t.test(
+  'node:http is taken from lib/base/http.ts, and node:tls from lib/upstream/dial.ts, so that the start loads neither the fetch client nor certificates',
+  t => {
+    const isValue = /^import (?!type )(?!\{ (?:type \w+(?:, )?)+ \}).*'(?:node:)?(?:https?|tls)'$/m
+    t.same(
+      sources.flatMap(({ file, text }) => (/^lib\/(?!cli\/)/.test(file) && isValue.test(text) ? [file] : [])),
+      [],
+    )
+    t.end()
+  },
+)
 
 t.test('no file knows itself in a circle, types included', async t => {
   const graph = new Map(files.map(f => [f, importsOf(f)]))

@@ -4,9 +4,12 @@
  * when the proxy hangs up.
  */
 import net, { isIPv4, isIPv6, type LookupFunction, type OnReadOpts, type Socket } from 'node:net'
-import tls, { type SecureContext } from 'node:tls'
+import type { SecureContext } from 'node:tls'
 import type { buildConnector } from 'undici'
 import { groupsOf } from '../base/reserved-addresses.ts'
+
+/** Loaded when it is needed, because Node reads all of its certificates with it, in a thread of their own, which takes memory too. */
+export const tls = () => process.getBuiltinModule('node:tls')
 
 export type DialTarget = buildConnector.Options
 
@@ -49,7 +52,7 @@ export function direct({ timeoutMs, secureContext, lookup }: DialOptions): Dial 
   /** The TLS session of the last connection. The next one resumes it, which saves half of the handshake. */
   let session: Buffer | undefined
   const secured = (hostname: string) => ({
-    secureContext: (context ??= tls.createSecureContext()),
+    secureContext: (context ??= tls().createSecureContext()),
     ALPNProtocols: ['http/1.1'],
     ...(net.isIP(hostname) === 0 ? { servername: hostname } : {}),
     ...(session === undefined ? {} : { session }),
@@ -65,7 +68,7 @@ export function direct({ timeoutMs, secureContext, lookup }: DialOptions): Dial 
       keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
       onread,
     }
-    const socket = secure ? tls.connect({ ...common, ...secured(hostname) }) : net.connect(common)
+    const socket = secure ? tls().connect({ ...common, ...secured(hostname) }) : net.connect(common)
     if (secure) socket.on('session', (latest: Buffer) => (session = latest))
     let pending = true
     const settle = (error: Error | null): void => {

@@ -8,7 +8,6 @@
 import { type LookupAddress, lookup } from 'node:dns'
 import { createRequire } from 'node:module'
 import type net from 'node:net'
-import { createSecureContext, getCACertificates } from 'node:tls'
 import type { Dispatcher, buildConnector as UndiciConnector } from 'undici'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { isReserved, namesReserved } from '../base/reserved-addresses.ts'
@@ -16,7 +15,7 @@ import type { AnswersOf } from '../protocols/words/kinds.ts'
 import type { UpstreamConnection } from '../world/compiled-channel.ts'
 import type { Attempt } from './attempt.ts'
 import { BedrockAnswer } from './aws/bedrock-answer.ts'
-import { type Dial, direct, flowing, throughSocks } from './dial.ts'
+import { type Dial, direct, flowing, throughSocks, tls } from './dial.ts'
 import { EntraAnswer } from './entra-answer.ts'
 import { Http1Pool } from './http1-pool.ts'
 import { OtherFormAnswer, type OtherFormReading } from './other-form-answer.ts'
@@ -149,7 +148,7 @@ export class Pools {
   /**
    * Keeps the pools of the connections that a new world names, and makes those that are missing. All other pools are closed
    * as soon as their requests have ended; when the options have changed, these are all pools. Missing pools are made here and
-   * not during a request, because loading certificates and undici takes longer than many requests.
+   * not during a request, because loading TLS, certificates and undici takes longer than many requests.
    */
   keep(named: ReadonlyMap<string, UpstreamConnection>, options: PoolOptions): void {
     const same = options.connectMs === this.#options.connectMs && options.connections === this.#options.connections
@@ -188,11 +187,12 @@ export class Pools {
       return this.#http1(origin, (_target, _onread, done) => done(refuse(new ReservedAddress(host, host)), null))
     }
     const names = reserved ? {} : { lookup: this.#guarded(refuse) }
-    const tls = ca === null ? {} : { secureContext: trusting(ca) }
-    if (proxy === null && !http2) return this.#http1(origin, direct({ timeoutMs: connectMs, ...names, ...tls }))
+    if (origin.startsWith('https:')) tls()
+    const trust = ca === null ? {} : { secureContext: trusting(ca) }
+    if (proxy === null && !http2) return this.#http1(origin, direct({ timeoutMs: connectMs, ...names, ...trust }))
     const { Pool, ProxyAgent, buildConnector } = undici()
     const plain = { timeout: connectMs, ...names }
-    const secure = { timeout: connectMs, ...tls, allowH2: http2 }
+    const secure = { timeout: connectMs, ...trust, allowH2: http2 }
     const ofUndici = {
       keepAliveTimeout: KEEP_ALIVE_MS,
       keepAliveMaxTimeout: KEEP_ALIVE_MS, // also when the upstream offers more
@@ -208,8 +208,8 @@ export class Pools {
         uri: proxy,
         allowH2: http2,
         connectTimeout: connectMs,
-        requestTls: tls,
-        proxyTls: { ...plain, ...tls, allowH2: false },
+        requestTls: trust,
+        proxyTls: { ...plain, ...trust, allowH2: false },
         // without these factories, plain http and the proxy's tunnels would have none of our limits
         factory: (to, given) => new Pool(to, { ...ofUndici, ...connectOf(given) }),
         clientFactory: (to, given) => new Pool(to, { ...connectOf(given), allowH2: false, headersTimeout: connectMs }),
@@ -271,6 +271,6 @@ function handlerOf(attempt: Attempt, form: AnswersOf | OtherFormReading, isCount
  * Makes TLS settings that trust the certificates of `ca` beside Node's own. They are made once for each pool, because reading
  * all of Node's certificates takes long.
  */
-const trusting = (ca: string) => createSecureContext({ ca: [...getCACertificates('default'), ca] })
+const trusting = (ca: string) => tls().createSecureContext({ ca: [...tls().getCACertificates('default'), ca] })
 
 const connectOf = (given: object) => ({ connect: (given as { connect: UndiciConnector.connector }).connect })

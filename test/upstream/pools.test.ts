@@ -145,24 +145,28 @@ t.test('pools: shared by equal ways, closed when nobody names them, after what t
   t.match(await heard, { status: 200, text: 'late' }, 'what it was doing ends well')
 })
 
-t.test('undici is loaded when the catalogue wants it: before a request does, and never without', async t => {
-  const pools = new URL('../../lib/upstream/pools.ts', import.meta.url).href
-  const program = (connection: UpstreamConnection) => `
+t.test(
+  'undici and node:tls are loaded when the catalogue wants them: before a request does, and never without',
+  async t => {
+    const pools = new URL('../../lib/upstream/pools.ts', import.meta.url).href
+    const program = (connection: UpstreamConnection) => `
     import { createRequire } from 'node:module'
     import { Pools } from '${pools}'
     const connection = ${JSON.stringify(connection)}
     const all = new Pools({ connectMs: 2000, connections: 1 })
     all.keep(new Map([[connection.id, connection]]), { connectMs: 2000, connections: 1 })
-    process.stdout.write(String(Object.keys(createRequire('${pools}').cache).some(file => file.includes('undici'))))`
-  const origin = 'https://upstream.example'
-  for (const [change, loaded] of [
-    [{}, 'false'],
-    [{ http2: true }, 'true'],
-    [{ proxy: 'http://127.0.0.1:1' }, 'true'],
-    [{ proxy: 'not a URL' }, 'false'], // which only its own requests hear of
-  ] as const) {
-    const args = ['--input-type=module', '-e', program(way(origin, change))]
-    const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
-    t.equal(stdout, loaded, `${JSON.stringify(change)} ${stderr}`)
-  }
-})
+    const undici = Object.keys(createRequire('${pools}').cache).some(file => file.includes('undici'))
+    process.stdout.write(JSON.stringify({ undici, tls: process.moduleLoadList.includes('NativeModule tls') }))`
+    for (const [origin, change, undici, tls] of [
+      ['http://upstream.example', {}, false, false],
+      ['https://upstream.example', {}, false, true],
+      ['https://upstream.example', { http2: true }, true, true],
+      ['https://upstream.example', { proxy: 'http://127.0.0.1:1' }, true, true],
+      ['https://upstream.example', { proxy: 'not a URL' }, false, false], // which only its own requests hear of
+    ] as const) {
+      const args = ['--input-type=module', '-e', program(way(origin, change))]
+      const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+      t.equal(stdout, JSON.stringify({ undici, tls }), `${origin} ${JSON.stringify(change)} ${stderr}`)
+    }
+  },
+)
