@@ -13,7 +13,7 @@ import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
 import { whenTaken } from '../base/reply.ts'
 import type { Dial, DialTarget } from './dial.ts'
-import { BadAnswer, CHUNKED, checkHeaders, parseHead, TO_END } from './http1-head.ts'
+import { BadAnswer, CHUNKED, checkHeader, HeadReader, TO_END } from './http1-head.ts'
 
 /** The upstream closed the connection before it had answered the request. */
 export class OtherSideClosed extends Error {
@@ -97,6 +97,7 @@ export interface ConnectionOptions {
   dial: Dial
   target: DialTarget
   maxHeaderBytes: number
+  heads: HeadReader
   clock: Pick<Clock, 'monotonic'>
   /** The connection may carry the next request. */
   onFree(connection: Http1Connection): void
@@ -143,7 +144,7 @@ export class Http1Connection implements ParserEvents {
 
   constructor(options: ConnectionOptions) {
     this.#o = options
-    this.#parser = new AnswerParser(this, options.maxHeaderBytes)
+    this.#parser = new AnswerParser(this, options.maxHeaderBytes, options.heads)
   }
 
   /** The time for which the upstream keeps the idle connection open, by its last answer; null = it did not say. */
@@ -363,6 +364,7 @@ const HEX_DIGITS = Int8Array.from({ length: 256 }, (_, c) =>
 export class AnswerParser {
   readonly #events: ParserEvents
   readonly #maxHeaderBytes: number
+  readonly #heads: HeadReader
   #state = IDLE
   /** The beginning of a head or trailer line that earlier reads brought. */
   #begun: Buffer | null = null
@@ -382,7 +384,9 @@ export class AnswerParser {
   /** The time for which the upstream keeps an idle connection open, by its `keep-alive` header; null = it did not say. */
   keepAliveMs: number | null = null
 
-  constructor(events: ParserEvents, maxHeaderBytes: number) {
+  /** `heads` reads the heads of this connection, and of others to the same upstream. */
+  constructor(events: ParserEvents, maxHeaderBytes: number, heads = new HeadReader()) {
+    this.#heads = heads
     this.#events = events
     this.#maxHeaderBytes = maxHeaderBytes
   }
@@ -447,7 +451,7 @@ export class AnswerParser {
     const text = this.#whole(chunk, from, HEAD_END)
     if (text === null) return chunk.length
     const next = chunk.length - this.#after
-    const head = parseHead(text)
+    const head = this.#heads.read(text)
     if (head === null) return next
     this.keepAlive = head.keepAlive
     this.keepAliveMs = head.keepAliveMs
@@ -572,7 +576,7 @@ export class AnswerParser {
     const line = this.#whole(chunk, from, LINE_END)
     if (line === null) return chunk.length
     if (line.length === 0) this.#state = ENDING
-    else checkHeaders(line)
+    else checkHeader(line)
     return chunk.length - this.#after
   }
 }

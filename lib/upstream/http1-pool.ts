@@ -9,7 +9,7 @@ import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
 import type { Dial } from './dial.ts'
 import { type ConnectionOptions, Flight, Http1Connection, OtherSideClosed } from './http1-connection.ts'
-import { requestBytes } from './http1-head.ts'
+import { HeadReader, requestBytes } from './http1-head.ts'
 
 interface Http1Options {
   dial: Dial
@@ -53,6 +53,7 @@ export class Http1Pool {
       dial: options.dial,
       target: { host, hostname: hostname.replace(/^\[|\]$/g, ''), protocol, port },
       maxHeaderBytes: options.maxHeaderBytes,
+      heads: new HeadReader(),
       clock: options.clock,
       onFree: connection => this.#onFree(connection),
       onGone: (connection, unsent) => this.#onGone(connection, unsent),

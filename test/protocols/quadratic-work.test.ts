@@ -9,7 +9,7 @@ import { lastObject } from '../../lib/protocols/json/last-members.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import { Withholder } from '../../lib/protocols/answers/withhold.ts'
 import { boundaryOf, partHeadOf } from '../../lib/protocols/requests/multipart.ts'
-import { parseHead } from '../../lib/upstream/http1-head.ts'
+import { type Head, HeadReader } from '../../lib/upstream/http1-head.ts'
 import { TALKING } from '../support/talking.ts'
 
 /** How often a byte is read by its index. */
@@ -139,9 +139,9 @@ t.test('a head with thousands of lines of one name', t => {
     copied += this.length
     return walk.call(this)
   }
-  let head: ReturnType<typeof parseHead>
+  let head: Head | null
   try {
-    head = parseHead(`HTTP/1.1 200 OK\r\ncontent-length: 5${'\r\na:'.repeat(lines)}`)
+    head = new HeadReader().read(`HTTP/1.1 200 OK\r\ncontent-length: 5${'\r\na:'.repeat(lines)}`)
   } finally {
     Array.prototype[Symbol.iterator] = walk
   }

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { CHUNKED, type Head, parseHead, TO_END } from '../../lib/upstream/http1-head.ts'
+import { CHUNKED, type Head, HeadReader, TO_END } from '../../lib/upstream/http1-head.ts'
+import { seeded } from '../support/random.ts'
 
 t.test('what a head says', async t => {
   const rows: [lines: string[], head: Partial<Head> | null][] = [
@@ -19,14 +20,14 @@ t.test('what a head says', async t => {
     [['HTTP/1.1 103 Early Hints', 'link: x'], null],
   ]
   for (const [lines, head] of rows) {
-    const found = parseHead(lines.join('\r\n'))
+    const found = new HeadReader().read(lines.join('\r\n'))
     if (head === null) t.equal(found, null, lines.join())
     else t.match(found, head, lines.join(' | '))
   }
 })
 
 t.test('headers keep their bytes', async t => {
-  const head = parseHead(
+  const head = new HeadReader().read(
     'HTTP/1.1 200 OK\r\nX-A: \t b \xa0 \r\nx-a:\r\nX-B: 1\r\nx-b: 2\r\nX-B: 3\r\n__proto__: p\r\ncontent-length: 0',
   )
   t.same(Object.entries(head?.headers ?? {}), [
@@ -35,4 +36,41 @@ t.test('headers keep their bytes', async t => {
     ['__proto__', 'p'],
     ['content-length', '0'],
   ])
+})
+
+t.test('heads of one upstream say the same whichever came before', async t => {
+  const random = seeded(t)
+  const first = ['HTTP/1.1 200 OK', 'HTTP/1.1 404 No', 'HTTP/1.0 200 OK', 'HTTP/1.1 100 Continue', 'HTTP/2 200', '']
+  const pairs = [
+    ...[
+      'content-length: 1',
+      'content-length: 12',
+      'Content-Length: 1',
+      'transfer-encoding: chunked',
+      'content-length:',
+    ],
+    ...['keep-alive: timeout=5', 'keep-alive: timeout=50', 'connection: keep-alive', 'connection: close', 'x-a: 1'],
+    ...['x-a: 12', 'x-a: ', 'x-b: 1', 'X-B:\t2 ', 'no header', ' x-a: 1', '__proto__: p', 'constructor: c', 'a: \0'],
+  ]
+  const told = (reader: HeadReader, text: string) => {
+    try {
+      const head = reader.read(text)
+      return head === null ? null : { ...head, headers: Object.entries(head.headers) }
+    } catch (error) {
+      return String(error)
+    }
+  }
+  const reader = new HeadReader()
+  let lines = ['content-length: 1']
+  const others: unknown[] = []
+  for (let i = 0; i < 3_000; i++) {
+    if (random.next() < 0.1) lines = Array.from({ length: random.pick([2, 5, 9, 80]) }, () => random.pick(pairs))
+    const at = random.int(0, lines.length - 1)
+    if (random.next() < 0.5) lines = lines.with(at, random.pick(pairs))
+    if (random.next() < 0.1 && lines.length > 1) lines = lines.toSpliced(at, 1)
+    const text = [random.next() < 0.8 ? first[0] : random.pick(first), ...lines].join('\r\n')
+    const [ours, wanted] = [told(reader, text), told(new HeadReader(), text)]
+    if (JSON.stringify(ours) !== JSON.stringify(wanted)) others.push([text, ours, wanted])
+  }
+  t.strictSame(others, [])
 })
