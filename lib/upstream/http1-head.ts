@@ -49,7 +49,7 @@ interface HeaderLine {
 const NoHeaders = function NoHeaders() {} as unknown as new () => IncomingHttpHeaders
 NoHeaders.prototype = Object.create(null)
 
-/** So many lines of a head are compared with those of the next one. */
+/** The most lines of a head that are compared with those of the next one. */
 const MOST_KNOWN = 64
 
 /** Reads the heads of one upstream. Lines that stood at the same place of the last one, as most do, are not read and checked again. */
@@ -174,26 +174,59 @@ const PATH = /^\/[\x21-\x7e\x80-\xff]*$/
 /** A body up to this size is copied behind the head, so that both are one buffer and one write. */
 const JOINED_BYTES = 64 * 1024
 
-/** `headers` is `[name, value, …]`, `body` one buffer or several. Throws BadRequest. */
-export function requestBytes({ method, path, headers, body }: Dispatcher.DispatchOptions, host: string): Buffer[] {
-  if (!PATH.test(path)) throw new BadRequest('the path cannot be sent')
-  let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive`
-  const list = (headers ?? []) as string[]
-  let sized = false
-  for (let i = 0; i < list.length; i += 2) {
-    const name = list[i] as string
-    const line = headerLine(name, list[i + 1] as string)
-    if (line === null) throw new BadRequest(`the header ${JSON.stringify(name)} cannot be sent`)
-    sized ||= name === 'content-length'
-    head += line
+/** Writes the requests to one upstream. A request with the path and the headers of the last one, as most have, has its head. */
+export class RequestBytes {
+  readonly #host: string
+  #method = ''
+  #path = ''
+  #headers: readonly string[] = []
+  /** The last head, up to the length of the body or, where the headers tell that, to its end. */
+  #head: Buffer = Buffer.alloc(0)
+  #sized = false
+
+  constructor(host: string) {
+    this.#host = host
   }
-  const parts = Buffer.isBuffer(body) ? [body] : ((body ?? []) as unknown as readonly Buffer[])
-  let length = 0
-  for (const part of parts) length += part.length
-  head += sized ? '\r\n\r\n' : `\r\ncontent-length: ${length}\r\n\r\n`
-  if (length > JOINED_BYTES) return [Buffer.from(head, 'latin1'), ...parts]
-  const bytes = Buffer.allocUnsafe(head.length + length)
-  let at = bytes.write(head, 'latin1')
-  for (const part of parts) at += part.copy(bytes, at)
-  return [bytes]
+
+  /** `headers` is `[name, value, …]`, `body` one buffer or several. Throws BadRequest. */
+  write({ method, path, headers, body }: Dispatcher.DispatchOptions): Buffer[] {
+    const list = (headers ?? []) as string[]
+    if (path !== this.#path || method !== this.#method || !isSame(list, this.#headers)) this.#begin(method, path, list)
+    const parts = Buffer.isBuffer(body) ? [body] : ((body ?? []) as unknown as readonly Buffer[])
+    let length = 0
+    for (const part of parts) length += part.length
+    const head = this.#head
+    const end = this.#sized ? '\r\n\r\n' : `${length}\r\n\r\n`
+    const isJoined = length <= JOINED_BYTES
+    const bytes = Buffer.allocUnsafe(head.length + end.length + (isJoined ? length : 0))
+    let at = head.copy(bytes)
+    at += bytes.write(end, at, 'latin1')
+    if (!isJoined) return [bytes, ...parts]
+    for (const part of parts) at += part.copy(bytes, at)
+    return [bytes]
+  }
+
+  #begin(method: string, path: string, headers: readonly string[]): void {
+    if (!PATH.test(path)) throw new BadRequest('the path cannot be sent')
+    let head = `${method} ${path} HTTP/1.1\r\nhost: ${this.#host}\r\nconnection: keep-alive`
+    let sized = false
+    for (let i = 0; i < headers.length; i += 2) {
+      const name = headers[i] as string
+      const line = headerLine(name, headers[i + 1] as string)
+      if (line === null) throw new BadRequest(`the header ${JSON.stringify(name)} cannot be sent`)
+      sized ||= name === 'content-length'
+      head += line
+    }
+    this.#head = Buffer.from(sized ? head : `${head}\r\ncontent-length: `, 'latin1')
+    this.#sized = sized
+    this.#method = method
+    this.#path = path
+    this.#headers = headers.slice() // whoever made them may change them
+  }
+}
+
+function isSame(some: readonly string[], others: readonly string[]): boolean {
+  if (some.length !== others.length) return false
+  for (let i = 0; i < some.length; i++) if (some[i] !== others[i]) return false
+  return true
 }

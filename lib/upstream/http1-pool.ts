@@ -9,7 +9,7 @@ import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
 import type { Dial } from './dial.ts'
 import { type ConnectionOptions, Flight, Http1Connection, OtherSideClosed } from './http1-connection.ts'
-import { HeadReader, requestBytes } from './http1-head.ts'
+import { HeadReader, RequestBytes } from './http1-head.ts'
 
 interface Http1Options {
   dial: Dial
@@ -30,7 +30,7 @@ const SWEEP_MS = 1_000
 
 export class Http1Pool {
   readonly #o: Http1Options
-  readonly #host: string
+  readonly #writer: RequestBytes
   readonly #ofConnections: ConnectionOptions
   readonly #all = new Set<Http1Connection>()
   readonly #free: Http1Connection[] = []
@@ -48,7 +48,7 @@ export class Http1Pool {
   constructor(origin: string, options: Http1Options) {
     this.#o = options
     const { host, hostname, protocol, port } = new URL(origin)
-    this.#host = host
+    this.#writer = new RequestBytes(host)
     this.#ofConnections = {
       dial: options.dial,
       target: { host, hostname: hostname.replace(/^\[|\]$/g, ''), protocol, port },
@@ -64,7 +64,7 @@ export class Http1Pool {
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     let bytes: Buffer[]
     try {
-      bytes = requestBytes(options, this.#host)
+      bytes = this.#writer.write(options)
     } catch (error) {
       // a turn later, because callers do not expect an event before `dispatch` has returned
       this.#o.clock.soon(() => handler.onResponseError?.(null as never, error as Error))

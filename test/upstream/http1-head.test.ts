@@ -1,5 +1,6 @@
 import t from 'tap'
-import { CHUNKED, type Head, HeadReader, TO_END } from '../../lib/upstream/http1-head.ts'
+import type { Dispatcher } from 'undici'
+import { CHUNKED, type Head, HeadReader, RequestBytes, TO_END } from '../../lib/upstream/http1-head.ts'
 import { seeded } from '../support/random.ts'
 
 t.test('what a head says', async t => {
@@ -73,4 +74,49 @@ t.test('heads of one upstream say the same whichever came before', async t => {
     if (JSON.stringify(ours) !== JSON.stringify(wanted)) others.push([text, ours, wanted])
   }
   t.strictSame(others, [])
+})
+
+t.test('requests to one upstream are the same bytes whichever came before', async t => {
+  const random = seeded(t)
+  const paths = ['/v1/chat/completions', '/v1/chat/completions?a=1', '/', '/a b', '/a\r\nx: 1']
+  const lines = [
+    ...[
+      ['accept', 'a'],
+      ['accept', 'b'],
+      ['authorization', 'Bearer 1'],
+      ['authorization', 'Bearer 2'],
+      ['x-a', ''],
+    ],
+    ...[
+      ['x-a', '1\r\nx-b: 2'],
+      ['x y', '1'],
+      ['content-length', '7'],
+      ['content-length', '8'],
+      ['x-b', '\xa0'],
+    ],
+  ]
+  const body = (bytes: number) => Buffer.alloc(bytes, 'b')
+  const bodies = [null, body(0), body(7), [body(3), body(4)], [], body(64 * 1024), body(64 * 1024 + 1), [body(70_000)]]
+  const written = (writer: RequestBytes, options: Dispatcher.DispatchOptions) => {
+    try {
+      return Buffer.concat(writer.write(options)).toString('latin1')
+    } catch (error) {
+      return String(error)
+    }
+  }
+  const writer = new RequestBytes('upstream.test')
+  let headers: string[] = []
+  for (let i = 0; i < 2_000; i++) {
+    if (random.next() < 0.3) headers = Array.from({ length: random.int(0, 4) }, () => random.pick(lines)).flat()
+    else if (random.next() < 0.2) headers.push(...random.pick(lines)) // the same list, which its maker has changed
+    const path = random.next() < 0.8 ? (paths[0] as string) : random.pick(paths)
+    const method = random.next() < 0.9 ? 'POST' : 'GET'
+    const options = { method, path, headers, body: random.pick(bodies) } as Dispatcher.DispatchOptions
+    const [ours, wanted] = [written(writer, options), written(new RequestBytes('upstream.test'), options)]
+    if (ours !== wanted) t.equal(ours, wanted)
+  }
+  t.equal(
+    written(writer, { method: 'POST', path: '/p', headers: ['a', 'b'], body: Buffer.from('body') }),
+    'POST /p HTTP/1.1\r\nhost: upstream.test\r\nconnection: keep-alive\r\na: b\r\ncontent-length: 4\r\n\r\nbody',
+  )
 })
