@@ -270,7 +270,7 @@ export const configSchema = z.strictObject({
       .prefault('512MiB')
       .meta({
         description:
-          'Most memory for all request bodies together, per process; a request beyond it is answered 503, and a translated answer that finds no more room for what must be kept of it ends with the same error. The only body in memory may use all of it; otherwise an account may use at most half of what the others leave.',
+          'Most memory for all request bodies together, and for large answers of the gateway itself that clients have not read yet, per process; a request beyond it is answered 503, and a translated answer that finds no more room for what must be kept of it ends with the same error. The only one in memory may use all of it; otherwise an account may use at most half of what the others leave.',
       }),
     count: rate.optional().meta({
       description:

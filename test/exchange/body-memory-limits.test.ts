@@ -2,6 +2,7 @@
 // The bug behind these rows: bodies that fill the memory.
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import type { Server } from 'node:http'
 import net, { type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
@@ -119,6 +120,36 @@ t.test('the limit of all bodies: 503, and everything is given back', async t => 
   slow.socket.destroy()
   await until('it is given back', () => s.services.buffered.bytes === 0)
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
+})
+
+t.test('own answers that nobody reads count as well, by account, and are given back', async t => {
+  const many = Array.from({ length: 400 }, (_, i) => `${'m'.repeat(100)}${i}`)
+  const prices = Object.fromEntries(many.map(name => [name, { input: 1, output: 1 }]))
+  const options = {
+    channels: { a: { models: [MODEL, ...many] } },
+    prices: { [MODEL]: { input: 1, output: 1 }, ...prices },
+  }
+  const s = await open(t, { ...options, config: { limits: { buffered: '2MiB' } } })
+  const list = async (key: string) => {
+    const answer = await fetch(`${s.urls.main}/v1/models`, { headers: { authorization: `Bearer ${key}` } })
+    return { status: answer.status, text: await answer.text() }
+  }
+  const { length } = (await list(KEY)).text
+  t.ok(length > 262_144 && length < 524_288, `${length} bytes: two of them fit into half of the room, three do not`)
+  const unread: Bare[] = []
+  for (let i = 0; i < 2; i++) {
+    const accepted = once(s.servers[0] as Server, 'connection') as Promise<[Socket]>
+    const bare = new Bare(s, `GET /v1/models HTTP/1.1\r\n${bearer(POOR_KEY)}\r\n`.repeat(90))
+    bare.socket.pause()
+    unread.push(bare)
+    const [at] = await accepted
+    await until('an answer waits', () => at.writableLength > 0)
+  }
+  t.equal(s.services.buffered.bytes, 2 * length)
+  t.equal((await list(POOR_KEY)).status, 503)
+  t.equal((await list(KEY)).status, 200, 'another account gets its own')
+  for (const { socket } of unread) socket.destroy()
+  await until('it is given back', () => s.services.buffered.bytes === 0 && s.services.openCount === 0)
 })
 
 t.test('two accounts that fill what they may keep nobody else out', async t => {

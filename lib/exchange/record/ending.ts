@@ -8,7 +8,7 @@ import type { Exchange } from './exchange.ts'
 import type { Services } from './services.ts'
 import type { KeyEntry } from '../../access/keys.ts'
 import { log } from './line.ts'
-import { addressOf, dropBody } from './request.ts'
+import { addressOf, dropBody, takeMemory } from './request.ts'
 import { StoreUnavailable } from '../../store/base/errors.ts'
 
 /**
@@ -76,10 +76,17 @@ export function answerJson(x: Exchange, services: Services, body: Buffer): void 
   answer(x, services, 200, ['content-type', JSON_UTF8], body)
 }
 
+/** Larger answers to what costs nothing count in `limits.buffered` until they have left: many clients of an account may not read theirs. */
+const COUNTED_BYTES = 16 * 1024
+
 /** A whole answer of our own. `headers`: those of `beginAnswer`. */
 export function answer(x: Exchange, services: Services, status: number, headers: string[], body: Buffer): void {
-  x.ended = true
   dropBody(x, services.buffered)
+  if (body.length > COUNTED_BYTES && !hasRoom(x, services, body.length)) {
+    refuse(x, services, 'unavailable')
+    return
+  }
+  x.ended = true
   if (x.left) {
     x.status ||= CLIENT_CLOSED
     finish(x, services)
@@ -88,6 +95,10 @@ export function answer(x: Exchange, services: Services, status: number, headers:
   headers.push('content-length', String(body.length))
   beginAnswer(x, status, headers, services.clock.now())
   x.reply.end(body)
+}
+
+function hasRoom(x: Exchange, { buffered }: Services, bytes: number): boolean {
+  return x.relay !== null || x.entry === null || takeMemory(x, buffered, bytes, x.world.config.limits.bufferedBytes)
 }
 
 /** Something of ours broke: the client gets the 500 row where it can, and the exchange ends in any case. */
