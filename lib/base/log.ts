@@ -76,27 +76,34 @@ export const quoted = (text: string): string => (/^[\w\-./: ]*$/.test(text) ? `"
 
 /** The longest that a line waits in the batch. */
 const FLUSH_MS = 100
-/** A batch of this many characters is handed on at once. */
-const FLUSH_LENGTH = 64 * 1024
+/** A batch of this many bytes is handed on at once. */
+const FLUSH_BYTES = 64 * 1024
+/** A character of a line takes at most so many bytes. */
+const MOST_CHARACTER_BYTES = 3
+const LINE_END = 0x0a
 /** The most bytes that wait for a reader of standard output; lines beyond it are dropped. */
 const MOST_BYTES = 64 * 1024 * 1024
 
 /**
- * Writes log lines to standard output in batches. pino's own output (sonic-boom) walks through its queue for every text it is given, so
- * lines are collected here first and handed on together. The queue is bounded: when nobody reads standard output, lines are dropped and
+ * Writes log lines to standard output in batches. pino's own output (sonic-boom) walks through its queue for everything it is given, so
+ * lines are collected here first and handed on together. They are collected as bytes: a text of many lines would be walked over, piece by
+ * piece, when its pieces have left the processor's caches. The queue is bounded: when nobody reads standard output, lines are dropped and
  * counted, and the number is logged as soon as somebody reads again.
  */
 export class LogOutput implements DestinationStream {
   readonly #out: ReturnType<typeof pino.destination>
-  #text = ''
+  /** Lines from `#from` to `#to` wait here. What stands before them was handed on, and does not change any more. */
+  #page = Buffer.alloc(0)
+  #from = 0
+  #to = 0
   #due: NodeJS.Timeout | null = null
   #dropped = 0
 
   /** `fd` is the file descriptor to write to; tests give that of a file. */
   constructor(fd = 1, mostBytes = MOST_BYTES) {
-    this.#out = pino.destination({ fd, sync: false, maxLength: mostBytes })
-    this.#out.on('drop', (text: string) => {
-      this.#dropped += text.split('\n').length - 1
+    this.#out = pino.destination({ fd, sync: false, maxLength: mostBytes, contentMode: 'buffer' } as object)
+    this.#out.on('drop', (lines: Buffer) => {
+      for (let at = -1; (at = lines.indexOf(LINE_END, at + 1)) >= 0; ) this.#dropped++
     })
     // prepended, because sonic-boom closes itself when the process has nothing more to do
     process.prependListener('beforeExit', () => this.handOn())
@@ -107,16 +114,28 @@ export class LogOutput implements DestinationStream {
   #handOnNow(fd: number): void {
     try {
       if (!(this.#out as { destroyed?: boolean }).destroyed) this.#out.flushSync()
-      writeSync(fd, this.#text)
+      writeSync(fd, this.#batch)
     } catch {
       // nobody reads standard output, and there is no other place to report it
     }
   }
 
+  get #batch(): Buffer {
+    return this.#page.subarray(this.#from, this.#to)
+  }
+
   write(line: string): void {
-    this.#text += line
-    if (this.#text.length >= FLUSH_LENGTH) this.handOn()
+    const mostBytes = line.length * MOST_CHARACTER_BYTES
+    if (this.#to + mostBytes > this.#page.length) this.#turn(mostBytes)
+    this.#to += this.#page.write(line, this.#to)
+    if (this.#to - this.#from >= FLUSH_BYTES) this.handOn()
     else this.#due ??= setTimeout(() => this.handOn(), FLUSH_MS).unref()
+  }
+
+  #turn(leastBytes: number): void {
+    this.handOn()
+    this.#page = Buffer.allocUnsafeSlow(Math.max(2 * FLUSH_BYTES, leastBytes))
+    this.#from = this.#to = 0
   }
 
   /** Hands on the batch. */
@@ -124,17 +143,23 @@ export class LogOutput implements DestinationStream {
     if (this.#due !== null) clearTimeout(this.#due)
     this.#due = null
     const before = this.#dropped
-    if (this.#text !== '') this.#out.write(this.#text)
-    this.#text = ''
+    if (this.#to > this.#from) this.#hand(this.#batch)
+    this.#from = this.#to
     if (before > 0 && before === this.#dropped) this.#tell(before)
+  }
+
+  #hand(lines: Buffer): void {
+    this.#out.write(lines as unknown as string) // pino's types know it with texts only
   }
 
   /** Logs how many lines were dropped, now that lines are taken again. */
   #tell(lines: number): void {
     this.#dropped = 0
     const time = new Date().toISOString()
-    this.#out.write(
-      `${JSON.stringify({ level: 'warn', time, lines, msg: 'log lines were dropped: nobody read them' })}\n`,
+    this.#hand(
+      Buffer.from(
+        `${JSON.stringify({ level: 'warn', time, lines, msg: 'log lines were dropped: nobody read them' })}\n`,
+      ),
     )
     if (this.#dropped > 0) this.#dropped = lines // there was no room for that line, and it is told later
   }
