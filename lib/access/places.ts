@@ -49,7 +49,6 @@ interface Parts {
   alone: () => boolean
 }
 
-/** A request that waits for a place. */
 interface WaitingRequest {
   /** When it came (monotonic). */
   sinceMs: number

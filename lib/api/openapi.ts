@@ -200,7 +200,6 @@ export class Schemas {
     return moved(own)
   }
 
-  /** The fields of an object, each with its schema. */
   fields(schema: z.ZodType): { name: string; schema: Json; required: boolean }[] {
     const form = this.#resolved(this.of(schema, 'input'))
     const required = (form['required'] ?? []) as string[]

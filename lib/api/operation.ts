@@ -46,7 +46,6 @@ export interface Identities {
   roleIn(userId: number, accountPublicId: string): Promise<{ account: Account; role: Role | null } | null>
 }
 
-/** The caller of an operation. */
 export interface Caller {
   /** The person who is signed in; null = nobody is. */
   user: User | null

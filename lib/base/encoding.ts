@@ -5,7 +5,6 @@ import type { BrotliOptions, InputType, ZlibOptions } from 'node:zlib'
 
 export type Encoding = 'br' | 'gzip' | 'identity'
 
-/** A body in an encoding. */
 export interface Encoded {
   encoding: Encoding
   body: Buffer
@@ -95,7 +94,6 @@ export class KeptBody {
   }
 }
 
-/** The headers of a body. */
 export const encodedHeaders = ({ encoding, body }: Encoded): Record<string, string | number> => ({
   ...(encoding !== 'identity' && { 'content-encoding': encoding }),
   'content-length': body.length,

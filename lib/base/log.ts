@@ -138,7 +138,6 @@ export class LogOutput implements DestinationStream {
     this.#from = this.#to = 0
   }
 
-  /** Hands on the batch. */
   handOn(): void {
     if (this.#due !== null) clearTimeout(this.#due)
     this.#due = null

@@ -58,7 +58,6 @@ export interface Person extends User {
   secondFactor: boolean
   /** True = the user has an app that shows one-time codes (TOTP). */
   authenticator: boolean
-  /** The number of passkeys. */
   passkeys: number
   notices: UserNotice[]
 }

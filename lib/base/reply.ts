@@ -7,8 +7,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { headerLine } from './header-line.ts'
-import { http } from './http.ts'
+import { headerLine, http } from './http.ts'
 
 /** Some clients never read the keep-alive hint, and would reuse a connection that we have just closed. So this is long. */
 export const KEEP_ALIVE_MS = 125_000

@@ -216,7 +216,6 @@ export function regionProblem({
   return region === undefined || other === undefined ? null : `a host in ${other}, the region of the credential`
 }
 
-/** The text of the one credential that is given. */
 export function credentialTextOf({ key, service_account: account, aws: keys, entra: application }: Given): string {
   if (account !== undefined) return credentialText(account)
   if (application !== undefined) return credentialText(entraOf(application))

@@ -19,12 +19,10 @@ export interface CatalogAccount {
 }
 
 export interface CatalogKey {
-  /** Name of the account. */
   account: string
   name: string
   secret: string
   group: string
-  /** ms since 1970. */
   expiresAtMs: number | null
   cap: SetLimit | null
   allowIps: string[] | null

@@ -242,7 +242,6 @@ export interface ChannelIdentity {
   keys: readonly { secret: string; fingerprint: string }[]
 }
 
-/** The health of one upstream key. */
 export class KeyHealth {
   readonly secret: string
   readonly fingerprint: string

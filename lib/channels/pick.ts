@@ -59,7 +59,6 @@ export class Candidates {
   #keyRefused: Candidate[] | null = null
   /** The attempt after which the same key is asked once more. */
   #again: Claim | null = null
-  /** The candidates that do not fit. */
   #unfit: Candidate[] | null = null
   /** True when breakers and rests are not told how an attempt ended. */
   readonly #isSilent: boolean

@@ -13,7 +13,6 @@ export function say({ data, talk }: CommandOutput): void {
   for (const line of talk) console.error(line)
 }
 
-/** The help of `--url`. */
 export const URL_HELP = 'ops address of a gateway to ask (default: GATEWAY_URL, or the store of the config)'
 
 export const DRY = 'nothing was changed: this was a dry run'

@@ -435,7 +435,6 @@ const usdt = usdtForm.superRefine((form, context) => {
   if (!sandbox && chain_id !== BSC) wrong(['chain_id'], '56; another chain only with `sandbox`')
   if (!sandbox && contract !== USDT_CONTRACT) wrong(['contract'], `${USDT_CONTRACT}; another one only with \`sandbox\``)
 })
-/** For `configSchema`. */
 export const pay = {
   title: payTitle.optional().meta({
     description:

@@ -16,7 +16,6 @@ const OF_API = /^\/console\/(api([/?]|$)|[\w-]+\.json(\?|$))/
 interface ConsoleParts {
   /** The others are made when the API is loaded. */
   deps: Omit<ConsoleDeps, 'passwords' | 'mail' | 'catalogue'>
-  /** What the catalogue is compiled to. */
   world: CatalogueParts['world']
   /** Makes request ids. */
   ids: () => string

@@ -18,7 +18,7 @@ import { giveBack } from './record/ending.ts'
 import { Exchange } from './record/exchange.ts'
 import type { Services } from './record/services.ts'
 import { sendPrepared } from './relay/sending.ts'
-import { outcomeOfError, refusesKey, saysBusy } from './relay/upstream-status.ts'
+import { outcomeOfError, refusesKey, saysBusy } from './relay/asking.ts'
 
 const MOST_MS = 20_000
 /** The bytes that are kept of an answer: more than is shown of it, so that a secret at the end of that is whole and found. */

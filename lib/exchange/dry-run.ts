@@ -36,7 +36,6 @@ import { price, reserve } from './stages/money.ts'
 export interface Trial {
   /** SHA-256 of the key's secret. */
   keyHash: string
-  /** The client's address. */
   address: string
   model: string
   protocol: Protocol

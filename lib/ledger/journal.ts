@@ -66,7 +66,6 @@ export class Segment {
 }
 
 interface JournalOptions {
-  /** The journal folder of the machine. */
   folder: string
   holder: string
   /** The id of the store that the settlements are for; every record names it. */

@@ -58,7 +58,6 @@ export interface LeaseOptions {
 export const LEASE_RESULTS = ['granted', 'nothing', 'failed'] as const
 export type LeaseResult = (typeof LEASE_RESULTS)[number]
 
-/** A hold that waits in the queue. */
 interface QueuedHold {
   amount: number
   /** The store's last grant while it waited; null = none yet. */

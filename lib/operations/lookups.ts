@@ -15,7 +15,6 @@ export async function accountNamed(store: Store, name: string): Promise<Account>
 /** More accounts than this are read with all others at once. */
 const FEW_ACCOUNTS = 50
 
-/** The names of accounts by id. */
 export async function namesOfAccounts(store: Store, accountIds: readonly number[]): Promise<Map<number, string>> {
   const ids = [...new Set(accountIds)]
   const few = ids.length <= FEW_ACCOUNTS

@@ -42,7 +42,6 @@ interface OpsDeps extends OperationDeps {
   /** Makes request ids. */
   ids: () => string
   fleet: Fleet
-  /** The config in force. */
   config: () => Config
   mail: Mailer
   /** Counts admin calls that are not let in. */

@@ -340,7 +340,6 @@ class ToolFees {
     this.#tools = new Map(Object.entries(price.tools ?? {}).map(([name, amount]) => [name.toLowerCase(), amount]))
   }
 
-  /** All fees, by name. */
   get listed(): readonly (readonly [name: ToolFee, price: number])[] {
     const { maps, container, code_execution, tools } = this.#price
     return [

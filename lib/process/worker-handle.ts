@@ -34,7 +34,6 @@ interface WorkerQuestions {
   balance: Pick<ChannelTrial, 'channel' | 'key'>
 }
 
-/** What is said with a question. */
 export type SaidWith<K> = K extends keyof WorkerQuestions ? [said: WorkerQuestions[K]] : []
 
 /**

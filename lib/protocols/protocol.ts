@@ -36,7 +36,6 @@ export interface ProtocolRow extends AnswerForm {
 /** The places where a client may put its key: `x-api-key`, `authorization: Bearer`, `x-gamma-api-key` or `?key=`. */
 export type Placement = 'x-api-key' | 'bearer' | 'gamma' | 'query'
 
-/** The requests of clients. */
 interface ClientForm {
   paths: readonly ClientPath[]
   /** First steps of all paths. A client with a key may leave them out. */
@@ -51,7 +50,6 @@ interface ClientForm {
   typesErrors: boolean
 }
 
-/** One path on which clients ask. */
 export interface ClientPath {
   /** Behind the version. `/models/{model}:VERB` names the model, and what is to be done with it. */
   path: string
@@ -164,7 +162,6 @@ export interface AtKind {
   modelIsStep?: true
   /** The way to count tokens, where that is not the path with the endpoint's suffix. */
   count?: CountAtKind
-  /** The changes in a body. */
   body?: BodyRule
   /** The form of answers and errors, where it is not that of the protocol. */
   answers?: AnswersOf

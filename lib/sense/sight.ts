@@ -26,7 +26,6 @@ export interface Seen {
   /** Whether this is all that a file says, whose emptiness would be a mistake. */
   file: boolean
   machine: Machine | null
-  /** ms since 1970 */
   nowMs: number
 }
 
@@ -64,7 +63,6 @@ export class Sight {
     return this.#serving.keys()
   }
 
-  /** The enabled channels of a model. */
   serving(model: string): readonly Channel[] {
     return this.#serving.get(model) ?? []
   }

@@ -22,7 +22,6 @@ export interface Pieces extends AsyncIterableIterator<Uint8Array> {
 
 export interface ExportThreadData {
   address: string
-  /** The zone of the store. */
   zone: string
   /** What all exports together may make in a second. */
   bytesPerS: number

@@ -65,7 +65,6 @@ export interface ModelSeries {
   thinks: boolean
 }
 
-/** The samples of a series. */
 interface SeriesSamples {
   /** Counts the changes; 0 = the series is not there yet. */
   version: number

@@ -14,7 +14,6 @@ export const USDT = 'USDT'
 const PLACES = 18
 export const WEI = 10n ** BigInt(PLACES)
 
-/** Tokens as a decimal. */
 export const tokenText = (wei: bigint): string => decimalText(wei, PLACES)
 
 /** A block by its number and hash: on another fork the same number has another hash. */

@@ -13,7 +13,6 @@ export type FailureClass = (typeof FAILURE_CLASSES)[number]
 
 /** One failed attempt. Nothing of it has a secret of ours. */
 export interface ChannelFailure {
-  /** ms since 1970. */
   atMs: number
   /** null: it was no client's request. */
   requestId: string | null

@@ -45,7 +45,6 @@ export interface Order {
   /** `T` and 26 digits of Crockford's base 32; it is the provider's name for the order too. */
   id: string
   accountId: number
-  /** Who began it. */
   userId: number | null
   method: OrderMethod
   /** The entry that credits it. A payment counts once in the whole store. */

@@ -57,7 +57,6 @@ export interface Key {
   models: string[] | null
   /** The models that were ticked when the restriction was switched off; null = there is no such list. */
   modelsOff: string[] | null
-  /** ms since 1970. */
   createdAtMs: number
   /** The user who made the key; null = it was not made by a user. */
   createdBy: number | null

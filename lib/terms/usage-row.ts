@@ -210,7 +210,6 @@ type ShortLine = [
 ]
 type ShortAttempt = [number, string?, number?, (string | null)?]
 
-/** Reads the text of `detailText`. */
 export function readDetail(row: Omit<Detailed, keyof Detail>, text: string | null): Detail {
   if (text === null) return { lines: [], attempts: [] }
   const [lines, attempts] = JSON.parse(text) as [ShortLine[], ShortAttempt[]]

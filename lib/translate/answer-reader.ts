@@ -275,7 +275,6 @@ class DocumentReader implements AnswerReader {
 
 type TextKind = 'text' | 'thought' | 'refusal'
 
-/** The most blocks of one answer. */
 export const MOST_BLOCKS = 4096
 const LONGEST_WORD = 64
 
@@ -469,7 +468,6 @@ export class Blocks {
     this.finish()
   }
 
-  /** The answer is whole. */
   finish(): void {
     if (this.done) return
     this.reason ??= this.#unsaid

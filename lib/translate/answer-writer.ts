@@ -33,7 +33,6 @@ export const MOST_HELD = 32 * 1024 * 1024
 const TOO_MUCH = untellable('the answer is too long')
 const NO_OBJECT = untellable('the arguments of a call are no JSON object')
 const HALF = untellable('the arguments of a call are not whole')
-/** The length of `\u0000`. */
 const UNICODE_ESCAPE = 6
 
 /** The bytes that a text stands for. */
@@ -138,7 +137,6 @@ class ManyWriter implements AnswerWriter {
   }
 }
 
-/** Writes events one by one. */
 export abstract class EventWriter {
   protected readonly options: WriterOptions
   /** How many of the tokens were thought. */
@@ -226,7 +224,6 @@ export abstract class EventWriter {
 
   abstract usageText(usage: Usage, thinking: number): JsonText
 
-  /** The usage in its place. */
   protected usage(usage: Usage): JsonText {
     return this.options.usageMark ?? this.usageText(usage, this.thinking)
   }

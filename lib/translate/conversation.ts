@@ -78,7 +78,6 @@ class Conversation {
   #asked: Asked[] = []
   /** The same: by the id as the client wrote it, by the name of the tool, and all of them. */
   readonly #waiting = new Waiting()
-  /** The ids of the calls of the round. */
   #ids = new CallIds()
   /** Where that round stands. */
   #at = -1

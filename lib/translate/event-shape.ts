@@ -14,7 +14,6 @@ import { type AnswerEvent, NO_LOGPROBS } from './events.ts'
 import { EMPTY_TEXT, flat, type Literal } from './json/literal.ts'
 import { countEnd, NONE, type Node, stringEnd, type Tree } from './json/tree.ts'
 
-/** The longest event that is remembered. */
 const LONGEST_EVENT = 1024
 /** The bytes that are compared as one text. */
 const WINDOW = 8192

@@ -133,7 +133,6 @@ export const maxOutput =
     ask.maxOutput = value
   }
 
-/** The most answers to one request. */
 const MOST_ANSWERS = 8
 
 /** How many answers are wanted. */
@@ -154,7 +153,6 @@ export const logprobs =
     if (tree.boolean(node) === true) ask.logprobs = { top: 0, ...ask.logprobs, field: path + name }
   }
 
-/** The most alternatives of a token. */
 const MOST_ALTERNATIVES = 20
 
 /** How many alternatives each token shall have, which says also that they are wanted. */

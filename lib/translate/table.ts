@@ -58,7 +58,6 @@ interface TranslatedUpstream {
   writeRequest(ask: Ask, target: TranslationTarget): Written
   /** Whether a model goes on where a conversation ends with the beginning of its answer; absent = none does, but at some kinds of provider. */
   goesOn?(model: string): boolean
-  /** One reader for each answer of an upstream. */
   answerReader(options: ReaderOptions): AnswerReader
 }
 
@@ -69,7 +68,6 @@ export interface Translated extends TranslatedUpstream {
    * when the body has something that no other protocol can say.
    */
   readRequest(body: Buffer | ShortBody, head: AskHead): Ask
-  /** One writer for each answer to a client. */
   answerWriter(options: WriterOptions): AnswerWriter
   /** An error that an upstream answered in the place of an answer (`readFailure`), for a client of this protocol. */
   writeError(failure: Failure): WrittenError

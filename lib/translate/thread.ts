@@ -54,7 +54,6 @@ interface WrittenRequest extends Omit<TranslatedRequest, 'body' | 'target'> {
   body: Uint8Array<ArrayBuffer>
 }
 
-/** What the thread answers. */
 export type Done =
   | { what: 'request'; written: WrittenRequest }
   | { what: 'answer'; written: WrittenAnswer }

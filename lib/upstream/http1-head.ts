@@ -6,7 +6,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { headerLine } from '../base/header-line.ts'
+import { headerLine } from '../base/http.ts'
 import { BadRequest } from './attempt.ts'
 
 /** The bytes are not a valid answer. */

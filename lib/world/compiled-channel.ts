@@ -24,7 +24,6 @@ import {
 /** The number of hexadecimal digits of a fingerprint: 64 bits, enough for all keys of a store to differ. */
 const FINGERPRINT_LENGTH = 16
 
-/** One of a channel's keys. */
 export class CompiledKey {
   readonly secret: string
   /** The credential that requests are signed with; null = the key is plain, and is sent itself. */

@@ -174,7 +174,6 @@ interface Building extends Route {
   readonly bounds: OutputBounds[]
 }
 
-/** The routes of one model in one group. */
 class ModelRoutes {
   readonly ofProtocol = new Map<Protocol, Building>()
   /** Protocols that an enabled channel speaks, also while the model is offline. */

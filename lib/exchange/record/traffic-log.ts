@@ -31,7 +31,6 @@ interface Parts {
   holder: string
 }
 
-/** The counts of one hour. */
 class Hour {
   requests = 0
   readonly refused = new Map<ErrorName, number>()

@@ -1,35 +1,34 @@
 /**
  * Finds out how the request of an exchange is said to an upstream of another protocol: it is read once, and written once for each
- * target. Another thread does both for a large body, where the choice of the candidate has to wait for it (`prepareTranslation`). How it is said
- * in another form of the client's own protocol stands in `other-form.ts`.
+ * target. Another thread does both for a large body, where the choice of the candidate has to wait for it (`prepareTranslation`). Below
+ * stands how it is said in another form of the client's own protocol.
  */
 import type { KeyEntry } from '../../access/keys.ts'
 import { LARGE_BYTES, inSlices } from '../../base/slices.ts'
-import { type BodyRule, RuleScan, ruleWithout, membersLeftOut } from '../../protocols/requests/edits.ts'
+import { type BodyRule, RuleScan, membersLeftOut, ruleWithout } from '../../protocols/requests/edits.ts'
 import type { Facts } from '../../protocols/requests/facts.ts'
 import type { Protocol } from '../../protocols/names.ts'
 import type { Target as RequestTarget } from '../../terms/target.ts'
-import type { Ask, AskHead, TranslationTarget, TranslatedRequest } from '../../translate/ask.ts'
+import type { Ask, AskHead, TranslatedRequest, TranslationTarget } from '../../translate/ask.ts'
 import { type LossWord, Untranslatable } from '../../translate/events.ts'
 import {
   FoundInBody,
   ManyValues,
-  RequestTranslations,
   type NotTranslated,
+  RequestTranslations,
   readRequest,
   shortBytes,
-  translatedRow,
   translateRequest,
+  translatedRow,
 } from '../../translate/table.ts'
 import { EnvelopeSearch } from '../../translate/opaque.ts'
 import type { RequestJob, Result } from '../../translate/thread.ts'
 import type { Candidate, TranslationWay } from '../../world/table.ts'
-import type { Exchange } from './exchange.ts'
-import { canWrite } from './other-form.ts'
+import type { Exchange, WrittenInForm } from './exchange.ts'
 import { takeMemory, wantsArray, wantsEvents } from './request.ts'
 import type { Services } from './services.ts'
-
-export { whyNotWritten, writtenFor } from './other-form.ts'
+import { fieldsOf, parse } from '../../protocols/json/text.ts'
+import type { OtherForm } from '../../protocols/protocol.ts'
 
 const MOST_BYTES = 16 * 1024 * 1024
 /** Translating a body of this size, or of so many values, takes some milliseconds, in which all other exchanges wait. */
@@ -283,4 +282,51 @@ export function nameLeftOut({ facts }: Pick<Exchange, 'facts'>, into: string[]):
 
 function dropped(losses: ReadonlySet<LossWord>, into: string[]): void {
   if (losses.size > 0) into.push('x-gateway-dropped', [...losses].sort().join(',').slice(0, LONGEST))
+}
+
+// --- the form of a provider that does not speak the client's protocol to the letter (`OtherForm`), written once for each form
+
+/** More than any provider takes in such a form, and parsed in a few milliseconds. */
+const MOST_FORM_BYTES = 512 * 1024
+
+type AskedInForm = Pick<Candidate, 'form' | 'upstreamModel'>
+
+const isWritten = (made: WrittenInForm | NotTranslated): made is WrittenInForm => made !== 'memory' && 'body' in made
+
+function formFor(x: Exchange, services: Services, form: OtherForm, model: string): WrittenInForm | NotTranslated {
+  const forms = (x.otherForms ??= new Map())
+  const name = `${form.path} ${model}`
+  let made = forms.get(name)
+  if (made === undefined) forms.set(name, (made = writeForm(x, services, form, model)))
+  return made
+}
+
+function writeForm(x: Exchange, { buffered }: Services, form: OtherForm, model: string): WrittenInForm | NotTranslated {
+  if (x.bodyBytes > MOST_FORM_BYTES) return { field: 'body' }
+  const written = form.write(fieldsOf(parse(Buffer.concat(x.body).toString('latin1'))), model, x.form as Protocol)
+  if (typeof written === 'string') return { field: written }
+  const body = Buffer.from(JSON.stringify(written.body))
+  const hasMemory = takeMemory(x, buffered, body.length, x.world.config.limits.bufferedBytes)
+  return hasMemory ? { body, reader: written.reader } : 'memory'
+}
+
+const canWrite = (x: Exchange, services: Services, { form, upstreamModel }: AskedInForm): boolean =>
+  form === null || isWritten(formFor(x, services, form, upstreamModel))
+
+/** The request for a candidate that was found to be fit when it was chosen; null = it is asked in the client's protocol. */
+export function writtenFor(
+  x: Exchange,
+  services: Services,
+  { form, upstreamModel }: AskedInForm,
+): WrittenInForm | null {
+  if (form === null) return null
+  const made = formFor(x, services, form, upstreamModel)
+  if (!isWritten(made)) throw new Error('a candidate was chosen that cannot be asked')
+  return made
+}
+
+/** Why the first candidate that is asked in such a form cannot be; null = there is none. */
+export function whyNotWritten({ otherForms }: Pick<Exchange, 'otherForms'>): NotTranslated | null {
+  for (const made of otherForms?.values() ?? []) if (!isWritten(made)) return made
+  return null
 }

@@ -3,21 +3,25 @@
  * attempt says of its channel's health is reported here. Usually one attempt is under way. A group may hedge: when the first one stays
  * silent a second one is made beside it, whoever has something for the client first is kept, and the other one is closed.
  *
- * The relay hears of the attempts and says here what becomes of them. After a failure that another upstream may not share (`retryable` in
- * `upstream-status.ts`) the next channel is drawn by `lib/channels/pick.ts`, until attempts, deadline or retry budget are used up
+ * The relay hears of the attempts and says here what becomes of them. After a failure that another upstream may not share (`retryable`
+ * below) the next channel is drawn by `lib/channels/pick.ts`, until attempts, deadline or retry budget are used up
  * (`#claim`), two channels have named a time to wait for, or the client has left or been told something.
  */
 import type { KeyEntry } from '../../access/keys.ts'
-import type { Claim, AttemptOutcome } from '../../channels/health.ts'
+import type { AttemptOutcome, Claim } from '../../channels/health.ts'
 import { HOPS, saysLoop } from '../../terms/hops.ts'
 import type { AttemptNote } from '../../terms/usage-row.ts'
-import { Attempt, type AttemptEvents, CredentialError } from '../../upstream/attempt.ts'
+import { Attempt, type AttemptEvents, BadRequest, CredentialError } from '../../upstream/attempt.ts'
 import { namedRetryS } from '../../upstream/headers.ts'
 import type { Candidate } from '../../world/table.ts'
 import type { Exchange } from '../record/exchange.ts'
 import type { Services } from '../record/services.ts'
 import { NO_ANSWER, type Reading, type UpstreamAnswer } from './reading.ts'
-import { faultOf, GaveUp, NoMemory, refusesKey, retryable, saysBusy } from './upstream-status.ts'
+import type { ErrorName } from '../../base/errors.ts'
+import type { CountAtKind } from '../../protocols/protocol.ts'
+import type { Clock } from '../../base/clock.ts'
+import { guard } from '../record/ending.ts'
+import type { RelayState } from './states.ts'
 
 /** An attempt that is over, and whose answer does not count. */
 export interface GivenUp {
@@ -312,3 +316,136 @@ const nameOf = ({ claim }: Attempt): string => claim.candidate.channel.name
 
 /** The code of the system or of the connection where there is one. */
 const wordOf = (error: Error): string => (error as NodeJS.ErrnoException).code ?? error.name
+
+// --- what a status or an error of an attempt says: who is to blame, and whether another upstream may be asked; and errors of our side
+
+/** The gateway gave up on the upstream; not a fault of the connection. */
+export class GaveUp extends Error {
+  override name = 'GaveUp'
+  readonly row: ErrorName
+  readonly code: string
+
+  constructor(row: ErrorName) {
+    super(row)
+    this.row = row
+    this.code = row
+  }
+}
+
+/** The account has not the money for what the candidate may cost, and another one may need less. */
+export class NoMoney extends Error {
+  override name = 'NoMoney'
+  readonly code = 'money'
+}
+
+/** The request cannot be said to the candidate, which took a moment to find out. */
+export class Unfit extends Error {
+  override name = 'Unfit'
+  readonly code = 'unfit'
+}
+
+/** The gateway has no room for what it must keep of the answer. */
+class NoMemory extends Error {
+  override name = 'NoMemory'
+  readonly code = 'memory'
+}
+
+/** The client did nothing wrong, so the next candidate may be asked while nothing was relayed. */
+export const retryable = (status: number): boolean =>
+  status === 401 || status === 403 || status === 408 || status === 429 || status >= 500
+
+/** The upstream does not say that the client's request is wrong: what it refuses in a form of its own (`own`) may be that form. */
+export const couldNotCount = (status: number, own: CountAtKind | undefined): boolean =>
+  retryable(status) || status === 404 || status === 405 || own?.body.envelope !== undefined
+
+export const saysBusy = (status: number): boolean => status === 429 || status === 529
+export const refusesKey = (status: number): boolean => status === 401 || status === 403
+
+/** Errors that say that this machine has run out of something. */
+const SPENT_HERE = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL'])
+
+/** The failure says nothing of the upstream: the request cannot be sent, this machine has no socket for it, or there is no money, or it does not fit. */
+const isOurs = (error: Error): boolean =>
+  error instanceof BadRequest ||
+  error instanceof NoMoney ||
+  error instanceof Unfit ||
+  SPENT_HERE.has((error as NodeJS.ErrnoException).code ?? '')
+
+/** An attempt without a status says this of its channel. */
+export function outcomeOfError(error: Error): AttemptOutcome {
+  if (error instanceof CredentialError) return 'auth'
+  return isOurs(error) ? 'ignored' : 'failed'
+}
+
+/** The word for what is wrong with an answer that came; null = nothing that its upstream is to blame for. 0 = none came. */
+export const faultOf = (status: number): string | null => {
+  if (status > 0 && status < 300) return 'answer'
+  return retryable(status) ? 'status' : null
+}
+
+// --- the flow of an answer from its upstream: what holds the upstream up, so that the attempt that counts is paused, and whether it is done
+
+/** The reasons for which an upstream is held up, as bits. */
+export const SLOW_CLIENT = 1
+export const GROWING = 2
+export const DECODING = 4
+export const LINKING = 8
+const YIELDING = 16
+
+export class AnswerFlow {
+  readonly #x: Exchange
+  readonly #services: Services
+  readonly #clock: Clock
+  readonly #state: RelayState
+  readonly #asking: Asking
+  /** Monotonic ms: the client takes nothing, since then; 0 = it does. */
+  slowSinceMs = 0
+  /** The upstream has said all it says, or was cut. */
+  isDone = false
+  /** The reasons for which the upstream is held up; 0 = it is not. */
+  held = 0
+
+  constructor(x: Exchange, services: Services, state: RelayState, asking: Asking) {
+    this.#x = x
+    this.#services = services
+    this.#clock = services.clock
+    this.#state = state
+    this.#asking = asking
+  }
+
+  /** Another upstream is asked. */
+  restart(): void {
+    this.isDone = false
+    this.held = 0
+  }
+
+  /** A socket that is full is read many times in one turn of the loop, in which all other exchanges wait: now they have their turn. */
+  letOthers(): void {
+    if (this.isDone) return
+    this.pause(YIELDING)
+    this.#clock.soon(() => {
+      if (!this.#state.isEnding) guard(this.#x, this.#services, () => this.resume(YIELDING))
+    })
+  }
+
+  end(): void {
+    this.isDone = true
+  }
+
+  /** An answer that is not judged, or whose end is known, stays in its state, and its upstream waits all the same. */
+  pause(reason: number): void {
+    if (this.held === 0) this.#asking.current.pause()
+    if (reason === SLOW_CLIENT) this.slowSinceMs = this.#clock.monotonic()
+    this.held |= reason
+    if (this.#state.now === 'relaying') this.#state.go('wait')
+  }
+
+  resume(reason: number): void {
+    this.held &= ~reason
+    if (reason === SLOW_CLIENT) this.slowSinceMs = 0
+    if (this.held !== 0) return
+    if (this.#state.now === 'waiting') this.#state.go('resume')
+    this.#asking.current.touch() // the silence was ours
+    this.#asking.current.resume()
+  }
+}

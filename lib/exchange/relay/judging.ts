@@ -12,7 +12,7 @@ import type { Services } from '../record/services.ts'
 import type { Reading } from './reading.ts'
 import { send } from './sending.ts'
 import { NO_MEMORY, type Translation } from './translation.ts'
-import { couldNotCount, refusesKey } from './upstream-status.ts'
+import { couldNotCount, refusesKey } from './asking.ts'
 import type { RelayParts, WaysOut } from './ways-out.ts'
 
 export class Judging {
@@ -33,7 +33,6 @@ export class Judging {
 
   // --- who is asked
 
-  /** Asks the first upstream. */
   askFirst(): void {
     this.forget()
     send(this.#x, this.#services, this.#parts.asking.begin(this.#x.claim as Claim, this.#events))

@@ -52,7 +52,6 @@ class NotBase64 extends Error {
   override name = 'NotBase64'
 }
 
-/** One picture on its way to a link. */
 class PictureLink {
   readonly #asIs: Buffer
   readonly #linked: Buffer

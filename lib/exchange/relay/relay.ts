@@ -1,7 +1,7 @@
 /**
  * From the first attempt to the last byte: the state machine that `states.ts` draws. Here arrives what happens: what the upstreams say,
- * what the client does, and the time. `asking.ts` knows who may be asked, `reading.ts` reads one answer, `flow.ts` knows what holds its
- * upstream up, `response.ts` writes what the client is told, and `ways-out.ts` has the ends.
+ * what the client does, and the time. `asking.ts` knows who may be asked and what holds an upstream up, `reading.ts` reads one
+ * answer, `response.ts` writes what the client is told, and `ways-out.ts` has the ends.
  *
  * The way of the bytes: `#flush` takes what one tick of the event loop has brought, `#take` counts and judges it, `#goOn` holds it back until
  * it is paid for, `#pass` until the charge is kept where the end is among it, and `#tell` asks the reading what the client is told of
@@ -17,9 +17,18 @@ import { fail, guard } from '../record/ending.ts'
 import type { Exchange, OpenRelay, Swept } from '../record/exchange.ts'
 import type { Services } from '../record/services.ts'
 import { translatedFor } from '../record/translated-request.ts'
-import { Asking } from './asking.ts'
+import {
+  AnswerFlow,
+  Asking,
+  DECODING,
+  GROWING,
+  GaveUp,
+  LINKING,
+  SLOW_CLIENT,
+  outcomeOfError,
+  retryable,
+} from './asking.ts'
 import { mayBeCount } from './counting.ts'
-import { DECODING, AnswerFlow, GROWING, LINKING, SLOW_CLIENT } from './flow.ts'
 import type { Growth } from './growth.ts'
 import { Judging } from './judging.ts'
 import { ReadOn } from './read-on.ts'
@@ -27,7 +36,6 @@ import { ErrorBody, Reading, type ReadingEvents } from './reading.ts'
 import { ResponseWriter } from './response.ts'
 import { RelayState } from './states.ts'
 import type { Translation } from './translation.ts'
-import { GaveUp, outcomeOfError, retryable } from './upstream-status.ts'
 import { WaysOut } from './ways-out.ts'
 
 const BROKE_OFF: Failure = { kind: 'server', status: 502, message: 'the upstream broke off its answer' }

@@ -5,7 +5,7 @@
  */
 import { invariant } from '../../base/assert.ts'
 import type { Clock } from '../../base/clock.ts'
-import { headerLine } from '../../base/header-line.ts'
+import { headerLine } from '../../base/http.ts'
 import type { Rate } from '../../terms/records.ts'
 import type { World } from '../../world/world.ts'
 import type { Exchange } from '../record/exchange.ts'

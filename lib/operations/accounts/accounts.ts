@@ -143,7 +143,6 @@ export interface Balance {
 
 export type BalanceDeps = Pick<OperationDeps, 'store'> & { fleet: Pick<OperationDeps['fleet'], 'held' | 'holders'> }
 
-/** The balances of accounts, by their ids. */
 export async function balancesOf({ store, fleet }: BalanceDeps, accountIds: readonly number[]) {
   const ids = accountIds.map(accountPurse)
   const [purses, ours, others] = await Promise.all([

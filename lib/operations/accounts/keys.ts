@@ -73,7 +73,6 @@ type KeyFields = Pick<NewKey, 'name' | 'group' | 'status' | 'models'> &
 /** Shown of a key whose secret nobody here has seen. */
 const UNSEEN_HINT = 'sk-…'
 
-/** The row of a new key, and its secret. */
 export function newKeyRow(accountId: number, fields: KeyFields, secret = newSecret()): { row: NewKey; secret: string } {
   const { name, group, status, models, modelsOff = null, createdBy = null } = fields
   const row: NewKey = {

@@ -13,10 +13,8 @@ interface Deps {
   clock: Clock
 }
 
-/** A limit that is set for the first time. */
 export const firstLimit = (next: SetLimit | null | undefined): Limit | null => (next ? { ...next, before: null } : null)
 
-/** The change from a limit to another. */
 export async function limitChange(deps: Deps, old: Limit | null, next: SetLimit | null): Promise<LimitChange> {
   const atMs = await storeNow(deps)
   return { limit: changedLimit(old, next, atMs, deps.store.zone), atMs }

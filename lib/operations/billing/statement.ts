@@ -31,7 +31,6 @@ import {
 /** From 1970 to 2999: calendars of time zones do not reckon with every year that can be written. */
 const MONTH = /^(19[7-9]\d|2\d{3})-(0[1-9]|1[0-2])$/
 
-/** The name of a month, as text. */
 export const monthName = kind.scalar(
   { zh: '月份，例如“2030-01”', en: 'a month like "2030-01"' },
   { type: 'string', pattern: MONTH.source },

@@ -46,7 +46,6 @@ export interface CatalogueParts {
   store: Store
   clock: Clock
   fleet: Pick<ServingProcesses, 'channelStates'>
-  /** The newest world. */
   world: () => World
 }
 

@@ -183,7 +183,6 @@ export const sendersFilter = z.strictObject({ by: kind.oneOf(...REFUSED_BY).pref
 /** Up to when requests are deleted. */
 export const pruning = z.strictObject({ before: moment })
 
-/** The fields that are not undefined. */
 export const withoutUndefined = <T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
 
@@ -216,7 +215,6 @@ export const toOperatorsFilter = (sent: OperatorsFilter, accountId: number | und
   return withoutUndefined({ accountId, keyId, requestId: request_id, fromMs, toMs, ...rest })
 }
 
-/** A person who reads, in one account. */
 export interface AccountReader {
   account: Account
   /** The keys whose usage the person may see; null = all of the account. */

@@ -86,8 +86,6 @@ export const receiptAnswer = z.strictObject({
 export type RequestsAnswer = z.output<typeof requestsAnswer>
 export type ReceiptAnswer = z.output<typeof receiptAnswer>
 
-/** Rows of requests that arrived before this time. What they charged stays in the books, and in the sums of usage. */
-
 const PRUNED_ROWS = 1_000
 
 /** How often live pages look for newer requests, and after which silence they are told that the stream is still there. */

@@ -60,7 +60,6 @@ export function addUp(rows: readonly SummaryRow[]): Sums {
   return sums
 }
 
-/** The sums without a part of them. */
 export function takeAway(all: Sums, part: Sums): Sums {
   const { sumMs, buckets } = all.firstBytes
   const firstBytes = {

@@ -249,7 +249,6 @@ export class UsageSums {
     return members.map(({ person }) => ({ id: person.publicId, name: person.name }))
   }
 
-  /** The names of stacks by their values. */
   async #namesOf(accountId: number, stack: Stack, values: readonly (string | number)[]) {
     if (stack !== 'key') return (value: string | number) => ({ name: String(value), key: null })
     const labels = await this.#deps.store.keys.labels(accountId, values as number[])

@@ -111,7 +111,6 @@ export function isAnswer(headers: Headers, body: Buffer, publicKey: string): boo
 export interface AlipayKeys {
   /** Ours, as PEM. */
   privateKey: string
-  /** Alipay's, as PEM. */
   publicKey: string
   /** null = certificate mode is off. */
   serials: Serials | null

@@ -7,7 +7,6 @@ import { ProviderAway, ProviderRefuses } from '../method.ts'
 import { LATEST_S } from '../exceptions.ts'
 
 export interface Block extends BlockRef {
-  /** ms since 1970. */
   atMs: number
 }
 
@@ -60,7 +59,6 @@ export class Chain {
     return number
   }
 
-  /** ms since 1970. */
   #time(value: unknown): number {
     const seconds = this.#number(value, 'the time of a block')
     if (seconds > LATEST_S) throw this.#odd('the time of a block')

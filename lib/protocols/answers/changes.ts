@@ -171,7 +171,6 @@ function parsed(text: Buffer): unknown {
   }
 }
 
-/** The piece with another value. */
 function withValue(pieces: AnswerPieces, piece: Buffer, value: Fields): Buffer {
   const json = JSON.stringify(value)
   if (pieces !== 'events') return Buffer.concat([piece.subarray(0, piece.indexOf(OBJECT)), Buffer.from(json)])

@@ -13,7 +13,6 @@ import { CountedAnswer } from './counted.ts'
 import { answerIdOf, saysError } from './events.ts'
 import type { LengthStopState, Meter } from './meter.ts'
 
-/** The rules by which a protocol reads its answers that are documents. */
 export interface DocumentRules {
   /** The top-level members whose values are read; `error` is always one of them. */
   readonly members: ReadonlySet<string>
@@ -331,7 +330,6 @@ interface OpenItem {
  * the number and the length of the values that are kept of one element.
  */
 class ItemReader {
-  /** The name of the array. */
   readonly array: string
   readonly #rules: ItemRules
   readonly #meter: DocumentMeter
@@ -350,7 +348,6 @@ class ItemReader {
     return this.#open.length > 0
   }
 
-  /** The array begins. */
   begin(): void {
     this.items = 0
     this.#open.push({ branch: this.#rules.branch, value: null })

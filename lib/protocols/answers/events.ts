@@ -313,7 +313,6 @@ export class StreamEvent {
   readonly data: Buffer
   /** True when bytes are missing before `data`. */
   readonly isCut: boolean
-  /** The beginning of the data. */
   readonly begin: Buffer
   #fields: Fields | null | undefined = undefined
 

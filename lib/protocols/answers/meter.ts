@@ -129,7 +129,6 @@ export interface MeterOptions {
   tools?: boolean
   /** Output tokens up to which a report is believed. Beyond it the content is counted also where it is reported. Absent: all. */
   mostOutput?: number
-  /** The sound of the request. */
   sound?: Pick<Facts, 'characters' | 'uploadS' | 'soundBytesPerS'> | undefined
   /** The content type of the answer. */
   type?: string

@@ -15,7 +15,6 @@ const START = 16
 const DIGITS = START + WINDOW + 256
 /** The first window of a string, in which most have ended. */
 const FIRST = 256
-/** The longest escape. */
 const ESCAPE = '\\u0000'.length
 
 /**

@@ -26,7 +26,6 @@ export class Patterns {
   /** The results of `and`, by the other patterns: the meters of all answers share them. */
   readonly #with = new Map<Patterns, Patterns>()
   readonly #texts: readonly string[]
-  /** The length of the longest pattern. */
   readonly longest: number
 
   /** `texts`: the patterns, in ASCII. */

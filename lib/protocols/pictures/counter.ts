@@ -29,7 +29,6 @@ export const KIND: Spot = { role: 'kind' }
 export const SIZE: Spot = { role: 'size' }
 export const QUALITY: Spot = { role: 'quality' }
 
-/** The places in which a protocol has its pictures. */
 export class PicturePlaces {
   readonly root: Spot
   /** Every event with a picture has one of these patterns. Events without any are not read. */

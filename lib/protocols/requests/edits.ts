@@ -227,7 +227,6 @@ export class RuleScan implements ScanEvents {
   }
 }
 
-/** The edits that a rule asks for in a body. */
 export function ruleEdits(chunks: readonly Buffer[], rule: BodyRule, headers: readonly string[]): Edit[] {
   const scan = new RuleScan(rule)
   for (const chunk of chunks) scan.feed(chunk)
@@ -240,7 +239,6 @@ const THREE_AS_BASE64 = 4
 export const wrappedLength = (bytes: number, [before, behind]: NonNullable<BodyRule['envelope']>): number =>
   before.length + Math.ceil(bytes / 3) * THREE_AS_BASE64 + behind.length
 
-/** A body in its envelope. */
 export const wrapped = (chunks: readonly Buffer[], [before, behind]: NonNullable<BodyRule['envelope']>): Buffer =>
   Buffer.from(before + Buffer.concat(chunks).toString('base64') + behind, 'latin1')
 

@@ -18,7 +18,6 @@ const CHARSET = '_charset_'
 const MOST_UPLOADS = 32
 const HEAD_BYTES = 1024
 
-/** A file of a form. */
 export interface Upload {
   /** The name of the field, without `[]`. */
   name: string
@@ -31,7 +30,6 @@ export interface Upload {
   head: Buffer
 }
 
-/** The layout of a protocol's forms. */
 export interface FormLayout {
   place: Place
   /** Fields that may be files, several times and with `[]` behind the name too. */

@@ -166,7 +166,6 @@ const PARAMETER = /;[ \t]*([\w*-]+)=(?:"([^"]*)"|([^\s";,]+))/g
 const TEXT = /^(?:text\/plain[ \t]*(?:;[ \t]*charset=(?:"utf-8"|utf-8)[ \t]*)?)?$/i
 /** A name that every reader takes as it stands: no escapes, nothing but ASCII. */
 const NAME = /^[ !#$&-[\]-~]{0,256}$/
-/** Control characters. */
 const CONTROL = /[^\t -~\x80-\xff]/
 
 /** `text`: the head as Latin-1, without the empty line that ends it. Returns null when it is not one that is read. */

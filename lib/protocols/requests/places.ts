@@ -48,7 +48,6 @@ export interface Field {
 }
 
 export interface PlaceOptions {
-  /** An object of the place begins. */
   begin?: (draft: Draft, start: number) => void
   /** An object of the place is complete. */
   end?: (draft: Draft, frame: PlaceFrame, end: number) => void

@@ -34,7 +34,6 @@ export interface Pass {
   usage: Usage
 }
 
-/** One report of an upstream. */
 export interface Report {
   usage: Usage
   /** True when the report names the input; otherwise only what it names of it, such as reads of a cache, is in `usage`. */

@@ -120,7 +120,6 @@ export const SEARCH_SUFFIX = ':online'
 
 const DATE = /[_-](?:\d{8}|\d{4}[_-]\d{2}[_-]\d{2})$/
 
-/** A type without its date. */
 export const stemOf = (type: string): string => type.replace(DATE, '')
 
 /** `functionDeclarations` → `function_declarations`. */
@@ -144,7 +143,6 @@ export interface AskedTool {
   name: string
   /** The uses that it may have; null = the request does not say. */
   uses: number | null
-  /** The size of a container. */
   size: ContainerSize
   /** The place from which it can be left out; null = it cannot. */
   place: ToolPlace | null
@@ -174,7 +172,6 @@ export function withFreeCode(tools: readonly AskedTool[], searches: boolean): re
 /** A tool can be left out as an element of a list of tools, or as a member of the body. */
 type ToolPlace = { element: ListElement } | { member: string }
 
-/** An element of a list. */
 export interface ListElement {
   start: number
   end: number

@@ -104,7 +104,6 @@ export interface PictureKind {
 
 export const UNSAID: PictureKind = { size: null, quality: null }
 
-/** The number of pictures of one kind. */
 export interface CountedKind extends PictureKind {
   count: number
 }

@@ -163,7 +163,6 @@ export class AccountStore {
     return (await this.#select('WHERE a.name = ?', [name]))[0] ?? null
   }
 
-  /** `id`: the account's `publicId`. */
   async byPublicId(id: string): Promise<Account | null> {
     return (await this.#select('WHERE a.public_id = ?', [id]))[0] ?? null
   }

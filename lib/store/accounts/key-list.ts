@@ -43,7 +43,6 @@ export interface KeyPlace {
 
 type Sql = [sql: string, params: Param[]]
 
-/** What the purse `p` has spent. */
 const SPENT = 'p.promised - COALESCE((SELECT SUM(l.amount) FROM leases l WHERE l.purse_id = p.id), 0)'
 const PURSE = "LEFT JOIN purses p ON p.id = CONCAT('k', k.id)"
 

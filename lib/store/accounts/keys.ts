@@ -39,7 +39,6 @@ export type KeyChange = Partial<Omit<NewKey, 'accountId' | 'cap'> & { cap: Limit
 /** When and from which address a key was last used. */
 export interface KeyUse {
   keyId: number
-  /** ms since 1970. */
   atMs: number
   ip: string
 }
@@ -239,7 +238,6 @@ export class KeyStore {
     return (await this.#select('AND k.id = ?', [id]))[0] ?? null
   }
 
-  /** `id`: the key's `publicId`. */
   async byPublicId(id: string): Promise<Key | null> {
     return (await this.#select('AND k.public_id = ?', [id]))[0] ?? null
   }

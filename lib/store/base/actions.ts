@@ -197,7 +197,6 @@ const toAction = (row: Row): LoggedAction => ({
   after: jsonOrNull(row, 'after_doc'),
 })
 
-/** The log of actions, as it is read. */
 export class ActionLog {
   readonly #driver: Driver
 

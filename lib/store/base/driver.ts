@@ -55,7 +55,6 @@ export interface Dialect {
   using(index: string): string
 }
 
-/** What is needed for reading. */
 export interface ReadingDriver {
   readonly dialect: Dialect
   /** `op` is the store's method that the statement serves; it labels the metrics. */

@@ -52,7 +52,6 @@ export interface Version<T> {
   atMs: number
   /** When another version replaced this one, or its model or group was deleted; null = it is in force. */
   untilMs: number | null
-  /** A `PriceActor`. */
   actor: string
   value: T
 }

@@ -112,7 +112,6 @@ export function makeQuote(driver: Driver, quote: NewQuote, anHour: number, act: 
   })
 }
 
-/** The account's newest quote. */
 export async function newestQuote(driver: Driver, accountId: number): Promise<Quote | null> {
   const sql = 'SELECT * FROM chain_quotes WHERE account_id = ? ORDER BY id DESC LIMIT 1'
   const [row] = await driver.query('quote', sql, [accountId])

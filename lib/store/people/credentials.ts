@@ -65,7 +65,6 @@ export async function writeCredentials(
 
 const SLICE = 500
 
-/** Passwords, second factors and recovery codes. */
 export class CredentialRows {
   readonly #driver: Driver
   readonly #sealer: Sealer

@@ -68,7 +68,6 @@ export async function leaveAll(tx: Transaction, userId: number): Promise<void> {
   }
 }
 
-/** Who is a member of which account. */
 export class Members {
   readonly #driver: Driver
 

@@ -63,7 +63,6 @@ async function insertPasskey(tx: Transaction, userId: number, passkey: NewPasske
 /** How an answer was taken. `counter`: the authenticator counts less than it did before, so there may be a copy of it. */
 type PasskeyUse = 'used' | 'answered before' | 'counter' | 'gone'
 
-/** Passkeys. */
 export class PasskeyRows {
   readonly #driver: Driver
   readonly #sealer: Sealer

@@ -54,7 +54,6 @@ export async function insertIdentity(
   await recordAction(tx, driver, act, { ...subject(person), before: null, after: { identity_of: issuer } })
 }
 
-/** Personal tokens. */
 export class Tokens {
   readonly #driver: Driver
 

@@ -38,7 +38,6 @@ export const emailTaken = asConflict({ zh: '已有使用此邮箱的用户', en:
 
 const OWNED = ['sessions', 'devices', 'personal_tokens', 'recovery_codes', 'passkeys', 'identities', 'people_links']
 
-/** Users. */
 export class Users {
   readonly #driver: Driver
 

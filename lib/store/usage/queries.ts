@@ -101,7 +101,6 @@ export class SummaryRefused extends Error {
 
 export interface SendersQuery {
   by: 'account' | 'key'
-  /** ms since 1970. */
   nowMs: number
   /** The beginning of the hours that count as the present, ms since 1970. */
   nowFromMs: number
@@ -135,7 +134,6 @@ export interface RefusedRequest {
 export interface ModelFigures {
   group: string
   model: string
-  /** Requests that were answered. */
   answered: number
   /** Requests in which the upstream failed. */
   failed: number

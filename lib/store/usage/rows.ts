@@ -28,7 +28,6 @@ const LINE_CLASSES = {
 const TOOL_SUM = 'tool_calls'
 export const LINE_SUMS = [...Object.values(LINE_CLASSES), TOOL_SUM] as const
 
-/** Counts of a row. */
 export const ROW_COUNTS = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output', 'images'] as const
 
 /** The sums that a report shows; `uncosted` is what requests were charged whose cost nobody knows. They stand before those of the first byte, so that reading them skips the others. */

@@ -257,7 +257,6 @@ function callOf({ id, name, freeform, opaque }: CallHead, args: Literal): JsonTe
   })
 }
 
-/** The writer of one answer to a client. */
 export const chatAnswerWriter = (options: WriterOptions): AnswerWriter =>
   writerOfAll(own => (own.events ? new ChatStream(own) : new ChatDocument(own)), options)
 

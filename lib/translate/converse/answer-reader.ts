@@ -15,7 +15,6 @@ interface Open {
   /** The signature of a thought, and one that is hidden, which may come in pieces. */
   signature: Literal
   hidden: Literal
-  /** The format of a picture. */
   format: string
 }
 

@@ -29,7 +29,6 @@ export interface Thinks {
   fields?: Readonly<Record<string, JsonText>>
   /** The effort, where Converse has a word for it. */
   effort?: JsonText
-  /** The model thinks. */
   isOn: boolean
 }
 

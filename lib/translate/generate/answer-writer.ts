@@ -192,7 +192,6 @@ function partOf({ kind, pieces, call, mime, opaque }: CollectedBlock, isFirst: b
   return args === null ? [] : [callPart(call, args, isFirst)]
 }
 
-/** The writer of one answer to a client. */
 export const generateAnswerWriter = (options: WriterOptions): AnswerWriter =>
   writerOfAll(own => (own.events || own.array ? new GenerateStream(own) : new GenerateDocument(own)), options)
 

@@ -35,7 +35,6 @@ interface Open {
   index: number
   /** The input that stood in the start of a call, for upstreams that send no deltas. */
   input: Literal
-  /** The signature of a thought. */
   signature: Literal | null
   /** Where a text begins, in characters of all texts, and what it cites. */
   start: number

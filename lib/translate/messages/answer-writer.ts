@@ -250,7 +250,6 @@ class MessagesDocument extends DocumentOfObjects {
   }
 }
 
-/** The writer of one answer to a client. */
 export const messagesAnswerWriter = (options: WriterOptions): AnswerWriter =>
   options.events ? new MessagesStream(options) : new MessagesDocument(options)
 

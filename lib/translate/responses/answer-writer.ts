@@ -368,7 +368,6 @@ function callOf(id: Literal, call: CallHead, text: Literal, reason: StopReason):
   return callItem(id, call, args, isHalf ? 'incomplete' : 'completed')
 }
 
-/** The writer of one answer to a client. */
 export const responsesAnswerWriter = (options: WriterOptions): AnswerWriter =>
   options.events ? new ResponsesStream(options) : new ResponsesDocument(options)
 
