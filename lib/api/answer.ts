@@ -17,6 +17,9 @@ export function sendText(res: ServerResponse, status: number, text: string | Uin
   res.writeHead(status).end(text)
 }
 
+/** Hears how long a whole answer is, before anything of it is sent, and may throw. */
+type Admit = (bytes: number) => void
+
 /** `accepts`: the header `accept-encoding`, where the answer may be compressed. */
 export async function sendResult(
   res: ServerResponse,
@@ -24,23 +27,25 @@ export async function sendResult(
   result: Awaited<ReturnType<Operation['run']>>,
   clock: Clock,
   accepts?: string | string[],
+  admit?: Admit,
 ): Promise<StreamEnd> {
   if (status === 303) res.setHeader('location', ownPath((result as Redirect).location))
   if (body === 'stream') return sendStream(res, status, result as Streamed, clock)
   if (cacheS !== undefined) await sendShared(res, result as object, cacheS, accepts)
-  else if (result instanceof ReadyJson) sendEncoded(res, status, await once(result.bytes, accepts))
-  else if (result instanceof TextFile) sendFile(res, status, result)
+  else if (result instanceof ReadyJson) sendEncoded(res, status, await once(result.bytes, accepts), admit)
+  else if (result instanceof TextFile) sendFile(res, status, result, admit)
   else if (result instanceof Instead) sendText(res, result.status, JSON.stringify(result.body))
   else if (body === null) sendText(res, status, '')
-  else sendEncoded(res, status, await once(JSON.stringify(result), accepts))
+  else sendEncoded(res, status, await once(JSON.stringify(result), accepts), admit)
   return 'complete'
 }
 
 const once = (bytes: string | Uint8Array, accepts?: string | string[]): Promise<Encoded> =>
   encoded(Buffer.from(bytes as string), encodingFor(accepts), 'once')
 
-function sendEncoded(res: ServerResponse, status: number, made: Encoded): void {
+function sendEncoded(res: ServerResponse, status: number, made: Encoded, admit?: Admit): void {
   if (res.headersSent || res.destroyed) return
+  admit?.(made.body.length)
   for (const [name, value] of Object.entries(encodedHeaders(made))) res.setHeader(name, value)
   sendText(res, status, made.body)
 }
@@ -57,7 +62,9 @@ async function sendStream(res: ServerResponse, status: number, { type, file, pie
   return 'complete'
 }
 
-function sendFile(res: ServerResponse, status: number, { text, type }: TextFile): void {
+function sendFile(res: ServerResponse, status: number, { text, type }: TextFile, admit?: Admit): void {
+  if (res.destroyed) return
+  admit?.(Buffer.byteLength(text))
   res.setHeader('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; sandbox")
   res.setHeader('x-content-type-options', 'nosniff')
   sendText(res, status, text, type)

@@ -3,7 +3,7 @@
  * operation and answers. `Api` is for people, `TokenApi` for whoever has one token; `visit.ts` has the order.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { CallRates, EXPORTS, OpenStreams, REPORTS, type SeatBounds, Seats, TURNS } from './bounds.ts'
+import { CallRates, EXPORTS, REPORTS, type SeatBounds, Seats, Shares, STREAMS, TURNS, UNREAD_BYTES } from './bounds.ts'
 import type { Operation } from './operation.ts'
 import { PersonVisit, type PersonVisitParts } from './person-visit.ts'
 import { type TokenFault, TokenGuard, type TokenGuardParts } from './token-guard.ts'
@@ -34,7 +34,8 @@ export class Api<D> {
       reports: seats(REPORTS),
       exports: seats(EXPORTS),
       turns: seats(TURNS),
-      streams: new OpenStreams(),
+      streams: new Shares(STREAMS),
+      unread: new Shares(UNREAD_BYTES),
     }
   }
 

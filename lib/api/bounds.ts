@@ -181,26 +181,40 @@ export class CallRates {
   }
 }
 
-/** Event streams that are open at once: of one caller, and in this process. */
-const MOST_STREAMS = { ofOne: 4, ofAll: 200 }
+/** What one caller, and all in this process, may have at once. */
+interface ShareBounds {
+  ofOne: number
+  ofAll: number
+}
 
-/** Bounds the event streams, which stay open as long as somebody looks at a page. */
-export class OpenStreams {
+/** Event streams, which stay open as long as somebody looks at a page. */
+export const STREAMS: ShareBounds = { ofOne: 4, ofAll: 200 }
+/** Bytes of answers that their callers have not read yet. */
+export const UNREAD_BYTES: ShareBounds = { ofOne: 8 * 1024 * 1024, ofAll: 128 * 1024 * 1024 }
+
+/** Bounds what callers have at once of something that each of them could take without end. */
+export class Shares {
+  readonly #bounds: ShareBounds
   readonly #of = new Map<string, number>()
-  #open = 0
+  #taken = 0
 
-  /** Returns the function that gives the place back. Throws ApiError `busy`. */
-  take(who: string): () => void {
+  constructor(bounds: ShareBounds) {
+    this.#bounds = bounds
+  }
+
+  /** Returns the function that gives it back. Throws ApiError `busy`. One thing of any size may be had by who has none. */
+  take(who: string, amount = 1): () => void {
     const own = this.#of.get(who) ?? 0
-    if (own >= MOST_STREAMS.ofOne || this.#open >= MOST_STREAMS.ofAll) throw new ApiError('busy')
-    this.#of.set(who, own + 1)
-    this.#open++
+    const isMuch = own > 0 && own + amount > this.#bounds.ofOne
+    if (isMuch || this.#taken + amount > this.#bounds.ofAll) throw new ApiError('busy')
+    this.#of.set(who, own + amount)
+    this.#taken += amount
     let isBack = false
     return () => {
       if (isBack) return
       isBack = true
-      this.#open--
-      const left = (this.#of.get(who) as number) - 1
+      this.#taken -= amount
+      const left = (this.#of.get(who) as number) - amount
       if (left === 0) this.#of.delete(who)
       else this.#of.set(who, left)
     }

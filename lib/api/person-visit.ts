@@ -14,7 +14,7 @@ import type { Language, Words } from '../base/people.ts'
 import { admitCaller, type Standing, whileAllowed } from './admit.ts'
 import { type StreamEnd, sendResult, setApiHeaders } from './answer.ts'
 import { readObject } from '../base/request-body.ts'
-import { type CallRates, inTurn, type OpenStreams, type Seats } from './bounds.ts'
+import { type CallRates, inTurn, type Seats, type Shares } from './bounds.ts'
 import { ApiError, type ApiErrorCode, envelope, refusalOf } from './errors.ts'
 import type { Call, Caller, HandOver, Identities, Identity, Operation, Streamed } from './operation.ts'
 import { checkOrigin, cookie, cookiesOf, hasBody, languageOf, type Site, sessionCookie } from './site.ts'
@@ -47,7 +47,9 @@ export interface PersonVisitParts<D> extends VisitParts<D> {
   /** The seats of exports that make a piece. */
   turns: Seats
   /** The places of event streams. */
-  streams: OpenStreams
+  streams: Shares
+  /** The bytes of answers that are under way. */
+  unread: Shares
 }
 
 /** Refusals by which somebody is told what they may not do. Who is not signed in yet, or must prove it again, is no such case. */
@@ -182,10 +184,17 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
       const mayShrink = row.call.startsWith('GET ')
       const accepts = mayShrink ? this.req.headers['accept-encoding'] : undefined
       if (mayShrink) this.res.setHeader('vary', 'accept-encoding')
-      await sendResult(this.res, row, await row.run(deps, call), clock, accepts)
+      // a change was made, and is told in any case; nor are its answers long
+      const admit = mayShrink ? (bytes: number) => this.#countUnread(callerName(call), bytes) : undefined
+      await sendResult(this.res, row, await row.run(deps, call), clock, accepts, admit)
     } finally {
       leave?.()
     }
+  }
+
+  /** Callers may read nothing of what they ask for, on any number of connections. */
+  #countUnread(who: string, bytes: number): void {
+    this.res.once('close', this.parts.unread.take(who, bytes))
   }
 
   /** An answer of any length, which runs as long as the caller may have it. */
