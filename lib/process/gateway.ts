@@ -38,12 +38,15 @@ import { World } from '../world/world.ts'
 
 const clock = systemClock
 
-/**
- * Without this, V8 marks the whole heap anew for each 32 MB or so of buffers that have come, which for large bodies is two thirds of
- * what its threads do. With it, buffers count in the one limit of the heap, which grows with what is alive. Older versions of V8
- * do not know the flag.
- */
-if (Number.parseInt(process.versions.v8, 10) >= 14) setFlagsFromString('--external-memory-accounted-in-global-limit')
+/** Older versions of V8 do not know these flags. */
+if (Number.parseInt(process.versions.v8, 10) >= 14) {
+  // Without this, V8 marks the whole heap anew for each 32 MB or so of buffers that have come, which for large bodies is two thirds of
+  // what its threads do. With it, buffers count in the one limit of the heap, which grows with what is alive.
+  setFlagsFromString('--external-memory-accounted-in-global-limit')
+  // In 8 quiet seconds V8 would collect everything, give the memory back and set low limits, so that what comes then has it collect
+  // everything every few seconds.
+  setFlagsFromString('--memory-reducer-delay-ms=60000')
+}
 
 /**
  * An object of Node's queue of ticks, kept for as long as the process lives. Where a collection finds none alive, V8 forgets their shape,
