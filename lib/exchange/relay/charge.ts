@@ -18,7 +18,7 @@ import { withUnseen } from '../../protocols/words/server-tools.ts'
 import type { Protocol } from '../../protocols/names.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import { type CountedKind, inputOf, NO_TIERS, noUsage } from '../../protocols/words/usage.ts'
-import { type End, type Line, type RowCounts, rowCounts, type UsageRow } from '../../terms/usage-row.ts'
+import { type End, type Line, rowCounts, type UsageRow } from '../../terms/usage-row.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import type { Candidate } from '../../world/table.ts'
 import type { Exchange } from '../record/exchange.ts'
@@ -39,27 +39,13 @@ interface Charged extends Ended {
   via: Protocol | null
 }
 
-/** The columns in which the rows of one exchange differ. */
-type RowParts = Omit<
-  UsageRow,
-  | 'accountId'
-  | 'keyId'
-  | 'group'
-  | 'protocol'
-  | 'model'
-  | 'priceVersion'
-  | 'multiplier'
-  | 'clientRequestId'
-  | keyof RowCounts
-> & { counts: RowCounts }
-
 const NO_KINDS: readonly CountedKind[] = []
 const NO_LINES: readonly Line[] = []
 const NO_ROWS: readonly UsageRow[] = []
 /** The columns of an attempt that nobody is charged for. */
 const UNCHARGED = {
+  ...rowCounts(noUsage()),
   basis: 'none',
-  counts: rowCounts(noUsage()),
   charge: ZERO,
   lines: NO_LINES,
   held: null,
@@ -112,20 +98,10 @@ export class ExchangeCharge {
     const services = this.#services
     if (x.row !== null || x.free || x.hold === null) return
     const { isMuted } = this.#response
-    const { answer, current, candidate, givenUp } = this.#asking
-    const { firstByteMs } = current
+    const { answer, current, givenUp } = this.#asking
     const { reading } = answer
-    const growth = reading?.growth ?? null
     this.#chargedTokens = reading?.meter.counted ?? 0
-    const charged: Charged = {
-      how,
-      reading,
-      delivered: growth !== null && (how === 'stopped' || growth.holdsBack) ? growth : null,
-      hidden: how === 'left' ? hiddenIn(x, services, reading) : null,
-      channel: candidate.channel.name,
-      candidate,
-      via: candidate.translation?.via ?? null,
-    }
+    const charged = this.#chargedBy(how, reading)
     // an error that came alone is free, whatever it reports
     const of: Ended = reading?.meter.failedAlone ? { ...charged, how: 'nothing' } : charged
     const used = withUnseenSearch(x, charged, usedOf(x, of))
@@ -137,30 +113,46 @@ export class ExchangeCharge {
     const answerId = how === 'nothing' ? null : (reading?.meter.answerId ?? null)
     const upstreamKey =
       answerId === null ? null : makerOf(x, services, charged, answerId, current.claim.key.fingerprint)
-    const row = usageRow(x, {
+    const { account, key } = x.entry as KeyEntry
+    const counts = rowCounts(used.usage)
+    const row: UsageRow = {
       requestId: x.id,
+      accountId: account.id,
+      keyId: key.id,
+      group: key.group,
+      protocol: x.protocol as Protocol,
+      model: x.model,
+      channel: charged.channel,
       status: x.status || (isMuted ? CLIENT_CLOSED : refusal === undefined ? answer.status : ERRORS[refusal].status),
       end: isMuted || x.left ? 'client_gone' : endOf(how, reading),
       // where an answer costs nothing that had to be counted, its charge is as good as reported
       basis: used.basis === 'counted' && reading !== null && tariff.countsNothing ? 'reported' : used.basis,
-      counts: rowCounts(used.usage),
-      channel: charged.channel,
-      via: charged.via,
+      // one by one, and not `...counts`: an object that grows behind a spread is copied several times
+      input: counts.input,
+      cache_read: counts.cache_read,
+      cache_write_5m: counts.cache_write_5m,
+      cache_write_1h: counts.cache_write_1h,
+      output: counts.output,
+      images: counts.images,
       charge: bill?.charge ?? ZERO,
+      firstByteMs: current.firstByteMs < 0 ? null : whole(current.firstByteMs - x.startedMs),
+      durationMs: whole(services.clock.monotonic() - x.startedMs),
+      answerId,
+      upstreamKey,
+      priceVersion: tariff.priceVersion,
+      multiplier: tariff.multiplier,
       lines: bill?.lines ?? NO_LINES,
       held: micro(x.hold.amount),
       disputed,
       cost: costOf(x, charged, reported, told),
-      firstByteMs: firstByteMs < 0 ? null : whole(firstByteMs - x.startedMs),
-      durationMs: whole(services.clock.monotonic() - x.startedMs),
       askedMs: whole(x.dispatchedMs - x.startedMs),
-      answerId,
-      upstreamKey,
       attempts: this.#asking.notes(how === 'completed' || how === 'stopped' || how === 'left'),
       upstreamId: upstreamIdOf(current),
+      clientRequestId: clientIdOf(x),
+      via: charged.via,
       hiddenRatio: used.hiddenRatio,
-    })
-    this.#group = services.ledger.settle(x.hold, row, givenUp === null ? NO_ROWS : rowsOf(x, givenUp))
+    }
+    this.#group = services.ledger.settle(x.hold, row, givenUp === null ? NO_ROWS : rowsOf(x, row, givenUp))
     x.usage = used.usage
     x.row = row // only now: when the ledger could not take the row, the hold is given back at the end
     tellUnread(services, charged, row, bill)
@@ -170,6 +162,20 @@ export class ExchangeCharge {
     watch(x, services, charged, used, row)
     giveRightBack(x, services)
     if (how !== 'completed') services.ledger.write() // the client is told at once
+  }
+
+  #chargedBy(how: How, reading: Reading | null): Charged {
+    const { candidate } = this.#asking
+    const growth = reading?.growth ?? null
+    return {
+      how,
+      reading,
+      delivered: growth !== null && (how === 'stopped' || growth.holdsBack) ? growth : null,
+      hidden: how === 'left' ? hiddenIn(this.#x, this.#services, reading) : null,
+      channel: candidate.channel.name,
+      candidate,
+      via: candidate.translation?.via ?? null,
+    }
   }
 }
 
@@ -200,50 +206,8 @@ function makerOf(
   return key
 }
 
-function usageRow(x: Exchange, parts: RowParts): UsageRow {
-  const { account, key } = x.entry as KeyEntry
-  const { priceVersion, multiplier } = x.tariff as Tariff
-  const { counts } = parts
-  return {
-    requestId: parts.requestId,
-    accountId: account.id,
-    keyId: key.id,
-    group: key.group,
-    protocol: x.protocol as Protocol,
-    model: x.model,
-    channel: parts.channel,
-    status: parts.status,
-    end: parts.end,
-    basis: parts.basis,
-    // one by one, and not `...counts`: an object that grows behind a spread is copied several times
-    input: counts.input,
-    cache_read: counts.cache_read,
-    cache_write_5m: counts.cache_write_5m,
-    cache_write_1h: counts.cache_write_1h,
-    output: counts.output,
-    images: counts.images,
-    charge: parts.charge,
-    firstByteMs: parts.firstByteMs,
-    durationMs: parts.durationMs,
-    answerId: parts.answerId,
-    upstreamKey: parts.upstreamKey,
-    priceVersion,
-    multiplier,
-    lines: parts.lines,
-    held: parts.held,
-    disputed: parts.disputed,
-    cost: parts.cost,
-    askedMs: parts.askedMs,
-    attempts: parts.attempts,
-    upstreamId: parts.upstreamId,
-    clientRequestId: clientIdOf(x),
-    via: parts.via,
-    hiddenRatio: parts.hiddenRatio,
-  }
-}
-
-/** The rows of attempts whose answers do not count, without those that cost nothing, or nobody knows how much. */
-function rowsOf(x: Exchange, givenUp: readonly GivenUp[]): readonly UsageRow[] {
+/** The rows of attempts whose answers do not count beside that of the answer that does, without those that cost nothing, or nobody knows how much. */
+function rowsOf(x: Exchange, row: UsageRow, givenUp: readonly GivenUp[]): readonly UsageRow[] {
   const rows: UsageRow[] = []
   for (const { attempt, note, takenBack } of givenUp) {
     // the upstream of one that lost may take money for the question, unless it has not got or has refused it
@@ -255,21 +219,20 @@ function rowsOf(x: Exchange, givenUp: readonly GivenUp[]): readonly UsageRow[] {
       ? costOfUncharged(x, { how, reading: takenBack, delivered: null, hidden: null, channel })
       : null
     if (cost === null || cost === ZERO) continue
-    rows.push(
-      usageRow(x, {
-        ...UNCHARGED,
-        requestId: attemptId(x.id, rows.length + 1),
-        status: attempt.status,
-        end: takenBack === null ? 'upstream_cut' : 'upstream_error',
-        channel,
-        via: candidate.translation?.via ?? null,
-        cost,
-        durationMs: note.ms,
-        askedMs: whole(attempt.startedMs - x.startedMs),
-        attempts: [note],
-        upstreamId: upstreamIdOf(attempt),
-      }),
-    )
+    rows.push({
+      ...row,
+      ...UNCHARGED,
+      requestId: attemptId(x.id, rows.length + 1),
+      status: attempt.status,
+      end: takenBack === null ? 'upstream_cut' : 'upstream_error',
+      channel,
+      via: candidate.translation?.via ?? null,
+      cost,
+      durationMs: note.ms,
+      askedMs: whole(attempt.startedMs - x.startedMs),
+      attempts: [note],
+      upstreamId: upstreamIdOf(attempt),
+    })
   }
   return rows
 }
