@@ -96,7 +96,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #events: AttemptEvents | null
   #controller: Controller | null = null
   /** The bytes of the answer that came after `discard`. */
-  #rest: Buffer[] = []
+  #rest: Buffer[] | null = null
   #restBytes = 0
   #cancelDiscard: (() => void) | null = null
   #over = false
@@ -159,6 +159,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.excerpt !== null) this.#excerpt(this.excerpt, chunk)
     if (this.#events === null) {
+      this.#rest ??= []
       this.#rest.push(chunk)
       this.#restBytes += chunk.length
       if (this.#restBytes > DISCARD_BYTES) controller.abort(new Error('answer discarded'))
@@ -254,7 +255,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   /** What was discarded may be taken after all. False: it did not come to its end. */
   takeBack(): boolean {
     if (!this.#isWhole) return false
-    this.#untaken = Buffer.concat(this.#rest)
+    this.#untaken = Buffer.concat(this.#rest ?? [])
     this.touch()
     this.firstByteMs = this.lastByteMs
     return true

@@ -15,7 +15,10 @@ const NO_KINDS: readonly CountedKind[] = []
 const NO_PASSES: readonly Pass[] = []
 
 export abstract class CountedAnswer {
-  protected readonly counter: ContentCounter
+  readonly #keys: ContentKeys
+  readonly #markers: Patterns | null
+  /** null until something is counted, because most short documents report all that is asked of them. */
+  #counter: ContentCounter | null = null
   /** Counts pictures that are charged by the piece; null = they are not, or the protocol reports their number. */
   protected readonly pictures: PictureCounter | null
   /** True when pictures are charged by the piece, so that their tokens are not. */
@@ -26,9 +29,20 @@ export abstract class CountedAnswer {
 
   /** `markers`: an event without these patterns is content alone; null = there are no such events. */
   constructor(keys: ContentKeys, pictures: PictureCounter | null, byPiece: boolean, markers: Patterns | null = null) {
-    this.counter = new ContentCounter(keys, markers)
+    this.#keys = keys
+    this.#markers = markers
     this.pictures = pictures
     this.#byPiece = byPiece
+  }
+
+  protected get counter(): ContentCounter {
+    this.#counter ??= new ContentCounter(this.#keys, this.#markers)
+    return this.#counter
+  }
+
+  /** How many strings of base64 have begun. */
+  protected get pieces(): number {
+    return this.#counter?.pieces ?? 0
   }
 
   protected abstract readonly reported: Report | null
@@ -97,11 +111,11 @@ export abstract class CountedAnswer {
   }
 
   get thinks(): boolean {
-    return this.counter.thinks || (this.reported?.thinks ?? false)
+    return this.#counter?.thinks || (this.reported?.thinks ?? false)
   }
 
   get counted(): number {
-    return this.counter.tokens()
+    return this.#counter?.tokens() ?? 0
   }
 
   get produced(): number {

@@ -74,7 +74,7 @@ export class DocumentMeter extends CountedAnswer implements Meter {
     this.#reported = undefined
     // what is reported need not be counted, as far as it can be true
     if (this.#document.complete && !this.failed && this.namesOutput && this.reportedOutput <= this.#mostOutput) return
-    if (this.#rules.writesNothing && this.counter.tokens() > 0) return
+    if (this.#rules.writesNothing && super.counted > 0) return
     this.counter.feed(text)
     this.#reported = undefined
   }
@@ -84,8 +84,7 @@ export class DocumentMeter extends CountedAnswer implements Meter {
   }
 
   protected get reported(): Report | null {
-    if (this.#reported === undefined)
-      this.#reported = this.#rules.reportOf(this.#document, this.counter.pieces, this.#inItem)
+    if (this.#reported === undefined) this.#reported = this.#rules.reportOf(this.#document, this.pieces, this.#inItem)
     return this.#reported
   }
 

@@ -408,11 +408,13 @@ export class UsageWords {
     for (const name in usage) {
       const words = this.#words.get(name)
       if (words === undefined) continue
-      for (const { part, path } of words) {
+      for (let i = 0; i < words.length; i++) {
+        const { part, path } = words[i] as (typeof words)[number]
         const number = numberAt(usage, path)
         if (number === null) continue
         const before = numbers[part] ?? 0
-        numbers[part] = part === 'search_calls' ? before + number : Math.max(before, number)
+        if (part === 'search_calls') numbers[part] = before + number
+        else if (number >= before) numbers[part] = number
       }
     }
     return numbers
