@@ -108,7 +108,7 @@ export class Http1Pool {
     for (;;) {
       const connection = this.#free.pop()
       if (connection === undefined) return this.#all.size < this.#o.connections ? this.#open() : null
-      if (!this.#isOld(connection)) return connection
+      if (!this.#isOld(connection, this.#o.clock.monotonic())) return connection
       connection.end()
     }
   }
@@ -120,7 +120,7 @@ export class Http1Pool {
   }
 
   #onFree(connection: Http1Connection): void {
-    if (this.#isOld(connection) || this.#idleMs(connection) <= 0) {
+    if (this.#isOld(connection, connection.freeMs) || this.#idleMs(connection) <= 0) {
       connection.end() // a waiting request gets a new connection instead
       return
     }
@@ -141,8 +141,8 @@ export class Http1Pool {
     for (const connection of freed) connection.settle()
   }
 
-  #isOld({ openedMs }: Http1Connection): boolean {
-    return openedMs < this.#o.clock.monotonic() - this.#o.oldestMs
+  #isOld({ openedMs }: Http1Connection, nowMs: number): boolean {
+    return openedMs < nowMs - this.#o.oldestMs
   }
 
   /** The time in ms for which the connection may stay free. */
