@@ -9,7 +9,7 @@ import type { Fee, TokenClass, ToolFee, Usage } from '../protocols/words/usage.t
  * The columns of a usage row that count tokens. Each is a sum over text, sound and pictures, which `lines` tells apart.
  */
 export const ROW_CLASSES = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output'] as const
-export interface RowCounts extends Record<(typeof ROW_CLASSES)[number], number> {
+interface RowCounts extends Record<(typeof ROW_CLASSES)[number], number> {
   images: number
 }
 
