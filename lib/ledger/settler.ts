@@ -18,10 +18,13 @@ import { RecordBuffer } from './records.ts'
 
 /** The longest wait before a settlement is sent: with the store's own time it must be in the books within a second. */
 const FLUSH_MS = 920
-/** A batch of this size is sent without waiting for more. A power of two, because only such INSERTs are kept prepared. */
-const BATCH = 256
-/** The largest batch: when more wait, they share more rows of the sums. Adding up still more of them at once would block the event loop. */
-const LARGEST_BATCH = 512
+/**
+ * A batch of this size is sent without waiting for more: the more there are, the less each has of the transaction and of the sums
+ * that they share. A power of two, because only such INSERTs are kept prepared.
+ */
+const BATCH = 512
+/** The largest batch, with the last commit group and what came while another was sent. Adding up still more of them at once would block the event loop. */
+const LARGEST_BATCH = 640
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 5_000
 
