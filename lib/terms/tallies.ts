@@ -17,17 +17,19 @@ export interface Sample {
 
 /** A sum for each combination of up to two labels; a label that the metric does not have is ''. */
 export class Tally {
-  readonly #rows = new Map<Label, Map<Label, number>>()
+  readonly #rows = new Map<Label, Map<Label, { value: number }>>()
 
   add(by: number, first: Label = '', second: Label = ''): void {
     let row = this.#rows.get(first)
     if (row === undefined) this.#rows.set(first, (row = new Map()))
-    row.set(second, (row.get(second) ?? 0) + by)
+    const sum = row.get(second)
+    if (sum === undefined) row.set(second, { value: by })
+    else sum.value += by
   }
 
   samples({ labels }: MetricRow): Sample[] {
     return [...this.#rows].flatMap(([first, row]) =>
-      [...row].map(([second, value]) => ({ labels: labelled(labels, first, second), value })),
+      [...row].map(([second, { value }]) => ({ labels: labelled(labels, first, second), value })),
     )
   }
 }
