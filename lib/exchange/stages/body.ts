@@ -128,8 +128,11 @@ class Upload extends Later implements BodyTaker {
   }
 
   #keep(part: Buffer): void {
+    const x = this.#x
     this.#scan?.feed(part)
-    if (!this.#isDropped) this.#x.body.push(part)
+    if (this.#isDropped) return
+    if (x.body.length === 0) x.body = [part]
+    else x.body.push(part)
   }
 
   onEnd(): void {
