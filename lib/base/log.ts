@@ -5,6 +5,7 @@
  */
 import { writeSync } from 'node:fs'
 import { type DestinationStream, type Logger, pino } from 'pino'
+import { SECOND_MS } from './clock.ts'
 
 export type { Logger }
 
@@ -38,16 +39,18 @@ export function announce(log: Logger, members: object, msg: string): void {
 const outputOf = (log: Logger): DestinationStream =>
   (log as unknown as Record<symbol, DestinationStream>)[pino.symbols.streamSym] as DestinationStream
 
-let begunMs = -1
+let begunS = -1
 let begun = ''
+const MILLISECONDS = Array.from({ length: SECOND_MS }, (_, ms) => `${String(ms).padStart(3, '0')}Z",`)
 
-/** Level and time of a line; those of the same millisecond share one text. */
-function beginning(ms: number): string {
-  if (ms !== begunMs) {
-    begunMs = ms
-    begun = `{"level":"info","time":"${new Date(ms).toISOString()}",`
+/** Level and time of a line; those of the same second share most of it. `nowMs` is a whole number. */
+function beginning(nowMs: number): string {
+  const s = Math.floor(nowMs / SECOND_MS)
+  if (s !== begunS) {
+    begunS = s
+    begun = `{"level":"info","time":"${new Date(nowMs).toISOString().slice(0, -4)}`
   }
-  return begun
+  return begun + MILLISECONDS[nowMs - s * SECOND_MS]
 }
 
 /** The longest text from a client, in characters, that a line may contain. */
