@@ -248,15 +248,17 @@ function answered({ channel, end, basis }: UsageRow): string {
   return isUsual ? kept(ofChannels, channel, text) : text
 }
 
-const ofKeys = new WeakMap<KeyEntry, string>()
+/** Texts of keys, each with the address from which its key was used last. */
+const ofKeys = new WeakMap<KeyEntry, { address: string; text: string }>()
 
-function ofKey(entry: KeyEntry): string {
+function ofSender(entry: KeyEntry | null, address: string): string {
+  if (entry === null) return quoted(address)
   const known = ofKeys.get(entry)
-  if (known !== undefined) return known
+  if (known?.address === address) return known.text
   const { account, key } = entry
-  const ofAccount = [',"account":', account.id, ',"account_name":', quoted(account.name)]
+  const ofAccount = [quoted(address), ',"account":', account.id, ',"account_name":', quoted(account.name)]
   const text = [...ofAccount, ',"key":', key.id, ',"key_name":', quoted(key.name)].join('')
-  ofKeys.set(entry, text)
+  ofKeys.set(entry, { address, text })
   return text
 }
 
@@ -264,9 +266,7 @@ function log(x: Exchange, { log }: Services, nowMs: number, totalMs: number): vo
   const { row, entry, refusal } = x
   let line = `"id":"${x.id}${asked(x)}${x.status}`
   line += refusal === null ? ',"refusal":null,"address":' : `,"refusal":"${refusal}","address":`
-  line += quoted(addressOf(x))
-  if (entry !== null) line += ofKey(entry)
-  line += `,"attempts":${x.attempts}`
+  line += `${ofSender(entry, addressOf(x))},"attempts":${x.attempts}`
   if (row !== null) {
     line += `${answered(row)}${formatMicro(row.charge)}","input":${row.input},"output":${row.output}`
     line += `,"first_byte_ms":${row.firstByteMs}`
