@@ -3,7 +3,18 @@
  * operation and answers. `Api` is for people, `TokenApi` for whoever has one token; `visit.ts` has the order.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { CallRates, EXPORTS, REPORTS, type SeatBounds, Seats, Shares, STREAMS, TURNS, UNREAD_BYTES } from './bounds.ts'
+import {
+  CallRates,
+  CHANGES,
+  EXPORTS,
+  REPORTS,
+  type SeatBounds,
+  Seats,
+  Shares,
+  STREAMS,
+  TURNS,
+  UNREAD_BYTES,
+} from './bounds.ts'
 import type { Operation } from './operation.ts'
 import { PersonVisit, type PersonVisitParts } from './person-visit.ts'
 import { type TokenFault, TokenGuard, type TokenGuardParts } from './token-guard.ts'
@@ -32,6 +43,7 @@ export class Api<D> {
       routes: routesOf(root, operations),
       rates: new CallRates(clock),
       reports: seats(REPORTS),
+      changes: seats(CHANGES),
       exports: seats(EXPORTS),
       turns: seats(TURNS),
       streams: new Shares(STREAMS),

@@ -1,5 +1,5 @@
 /** How much callers may ask for: calls in a minute, and reports and exports at once. */
-import { type Clock, MINUTE_MS } from '../base/clock.ts'
+import { type Clock, DAY_MS, MINUTE_MS } from '../base/clock.ts'
 import { latest } from '../base/lru.ts'
 import { ApiError } from './errors.ts'
 import type { AnswerPieces, CallLimit } from './operation.ts'
@@ -18,13 +18,15 @@ export interface SeatBounds {
 }
 
 export const REPORTS: SeatBounds = { seats: 2, mostOfOne: 8, most: 64, waitMs: 10_000 }
+/** Changes of a user are made one after another: those of a minute, all at once, would stand in the queue of the store, where money waits, too. */
+export const CHANGES: SeatBounds = { seats: 1_000, mostOfOne: 240, most: 10_000, waitMs: 60_000 }
 /** Exports that are open, most of which wait for their readers. */
 export const EXPORTS: SeatBounds = { seats: 32, mostOfOne: 0, most: 0, waitMs: 0 }
 /** Exports that make a piece at this moment. */
 export const TURNS: SeatBounds = { seats: 2, mostOfOne: 1, most: EXPORTS.seats, waitMs: 60_000 }
 
 /**
- * Bounds how many reports and exports run at once in this process, so that they take nothing from the requests that are
+ * Bounds how many reports, exports and changes run at once in this process, so that they take nothing from the requests that are
  * relayed. A user has one seat of each kind, and an account one for exports. Who asks for a report when all seats are
  * taken waits a moment, because a page may ask for several; an export is refused at once. An export that is open works
  * only while it makes its next piece, for which it waits in turn: so readers that are slow keep nobody else from working.
@@ -117,14 +119,15 @@ export function inTurn(pieces: AnswerPieces, seats: Seats, name: string): Answer
 }
 
 /**
- * Calls in a minute. All of them may come at once. `page`: pages and their files, of which a browser keeps most. `written`: pieces of 32 KiB
+ * Calls in a minute, and `changes` in a day. All of them may come at once. `changes`: each leaves a line in the log of actions for good. `page`: pages and their files, of which a browser keeps most. `written`: pieces of 32 KiB
  * of those pages that were not there as they were asked for, which is 30 MB and takes a second of the main thread.
  */
-const MOST: Record<CallLimit | 'page' | 'written', { ip: number; user: number }> = {
+const MOST: Record<CallLimit | 'changes' | 'page' | 'written', { ip: number; user: number; withinMs?: number }> = {
   light: { ip: 6_000, user: 1_200 },
   write: { ip: 1_200, user: 240 },
   heavy: { ip: 600, user: 120 },
   'sign-in': { ip: 300, user: 30 },
+  changes: { ip: 10_000, user: 10_000, withinMs: DAY_MS },
   page: { ip: 12_000, user: 12_000 },
   written: { ip: 960, user: 960 },
 }
@@ -150,18 +153,18 @@ export class CallRates {
   }
 
   /** Throws ApiError when an address or a user has made too many calls of this kind. */
-  take(limit: CallLimit, kind: 'ip' | 'user', who: string, calls = 1): void {
+  take(limit: keyof typeof MOST, kind: 'ip' | 'user', who: string, calls = 1): void {
     const waitS = this.waitS(limit, kind, who, calls)
     if (waitS !== null) throw new ApiError('too_many_calls', [], waitS)
   }
 
   /** Counts so many calls, or says after how many seconds they may come again. */
   waitS(limit: keyof typeof MOST, kind: 'ip' | 'user', who: string, calls = 1): number | null {
-    const most = MOST[limit][kind]
+    const { [kind]: most, withinMs = MINUTE_MS } = MOST[limit]
     const allowance = this.#allowance(limit, kind, who)
     const missing = calls - allowance.left
     if (missing <= 0) allowance.left -= calls
-    return missing <= 0 ? null : Math.ceil((missing / most) * (MINUTE_MS / 1000))
+    return missing <= 0 ? null : Math.ceil((missing / most) * (withinMs / 1000))
   }
 
   /** Counts what was done, be it more than there was left: the next call waits for that, too. */
@@ -171,11 +174,11 @@ export class CallRates {
 
   /** What is left now. */
   #allowance(limit: keyof typeof MOST, kind: 'ip' | 'user', who: string): Allowance {
-    const most = MOST[limit][kind]
+    const { [kind]: most, withinMs = MINUTE_MS } = MOST[limit]
     const nowMs = this.#clock.monotonic()
     const key = `${limit} ${kind} ${who}`
     const before = this.#allowances.get(key) ?? { left: most, atMs: nowMs }
-    const now = { left: Math.min(most, before.left + ((nowMs - before.atMs) / MINUTE_MS) * most), atMs: nowMs }
+    const now = { left: Math.min(most, before.left + ((nowMs - before.atMs) / withinMs) * most), atMs: nowMs }
     this.#allowances.set(key, now)
     return now
   }

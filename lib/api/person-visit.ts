@@ -42,6 +42,7 @@ export interface PersonVisitParts<D> extends VisitParts<D> {
   count: (operation: string, status: number) => void
   rates: CallRates
   reports: Seats
+  changes: Seats
   /** The seats of exports that are open. */
   exports: Seats
   /** The seats of exports that make a piece. */
@@ -110,6 +111,8 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
     const sent = await this.#sent(row, names)
     const more = (row.counts as ((body: unknown) => number) | undefined)?.(sent.body) ?? 1
     if (identity !== null && more > 1) rates.take(limit, 'user', String(identity.user.id), more - 1)
+    if (identity !== null && limit === 'write' && row.answer.body !== 'handed over')
+      rates.take('changes', 'user', String(identity.user.id), more)
     // a body may be under way for seconds, in which its sender may have lost what it may do
     const isLater = identity !== null && hasBody(this.req)
     const now = isLater ? await this.#identify(ip) : identity
@@ -177,8 +180,10 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
   }
 
   async #run(row: Operation<D>, call: Call): Promise<void> {
-    const { reports, clock, deps } = this.parts
-    const leave = row.limit === 'heavy' ? await reports.take(callerName(call)) : null
+    const { reports, changes, clock, deps } = this.parts
+    const isChange = row.effect !== 'read' && call.caller.user !== null // strangers behind one address are no single caller
+    const seats = row.limit === 'heavy' ? reports : isChange ? changes : null
+    const leave = (await seats?.take(callerName(call))) ?? null
     try {
       // What makes a secret is no GET: an answer that holds one is never compressed.
       const mayShrink = row.call.startsWith('GET ')

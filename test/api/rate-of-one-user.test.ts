@@ -6,9 +6,14 @@
  */
 // The bug behind these rows: a console worn out by one.
 import t from 'tap'
+import { z } from 'zod'
+import { CallRates } from '../../lib/api/bounds.ts'
+import { operation } from '../../lib/api/operation.ts'
 import { applyCatalog } from '../../lib/operations/catalogue/apply.ts'
 import { parseCatalog } from '../../lib/catalog/catalog.ts'
-import { request } from './support/api.ts'
+import { identity, request, serveApi } from './support/api.ts'
+import { TestClock } from '../support/clock.ts'
+import { until } from '../support/wait.ts'
 import { openConsole } from '../console/support/console.ts'
 
 t.test('each parameter is compared once', async t => {
@@ -46,6 +51,75 @@ t.test('so are changes, because each leaves a line in the log of actions', async
   for (let i = 0; i < 240; i++) t.equal((await change(i)).status, 200)
   t.match(await change(0), { status: 429, code: 'too_many_calls' })
   t.equal((await eve.call('me.show')).status, 200, 'she may still read')
+})
+
+t.test('a day has a bound of its own, because the lines are kept for good', async t => {
+  const clock = new TestClock()
+  const rates = new CallRates(clock)
+  const change = () => rates.waitS('changes', 'user', '1')
+  for (let i = 0; i < 10_000; i++) if (change() !== null) t.fail(`the change ${i} is refused`)
+  t.equal(change(), 9)
+  t.equal(rates.waitS('changes', 'user', '2'), null, 'another one has a day of their own')
+  clock.advance(9_000)
+  t.equal(change(), null)
+  t.equal(change(), 9)
+  clock.advance(24 * 3_600_000)
+  t.equal(rates.waitS('changes', 'user', '1', 10_000), null)
+})
+
+t.test('changes count into the day', async t => {
+  const s = await serveApi(t, [
+    operation<object, unknown, unknown, unknown>({
+      id: 'change',
+      call: 'POST /change',
+      summary: 'A change of very many things.',
+      who: 'user',
+      scope: 'read',
+      counts: () => 240,
+      answer: { status: 200, body: z.unknown() },
+      run: async () => ({}),
+    }),
+  ])
+  s.callers.sessions.set('u1', identity())
+  const change = () => s.ask('POST', '/console/api/change', { cookie: 'session=u1', 'sec-fetch-site': 'same-origin' })
+  let made = 0
+  for (; made < 100 && (await change()).status === 200; made++) s.clock.advance(60_000)
+  t.equal(made, 42, 'of 240 each, with the 292 that come again within 42 minutes')
+  t.match(await change(), { status: 429, error: { code: 'too_many_calls' } })
+})
+
+t.test('those of one user are made one after another, and nobody else waits for them', async t => {
+  let [running, most] = [0, 0]
+  const waiting: (() => void)[] = []
+  const s = await serveApi(t, [
+    operation<object, unknown, unknown, unknown>({
+      id: 'change',
+      call: 'POST /change',
+      summary: 'A change.',
+      who: 'user',
+      scope: 'read',
+      answer: { status: 200, body: z.unknown() },
+      run: async () => {
+        most = Math.max(most, ++running)
+        await new Promise<void>(resolve => waiting.push(resolve))
+        running--
+        return {}
+      },
+    }),
+  ])
+  for (let id = 1; id <= 2; id++) s.callers.sessions.set(`u${id}`, identity({ sessionId: id }, { id }))
+  const change = (user: string) =>
+    s.ask('POST', '/console/api/change', { cookie: `session=${user}`, 'sec-fetch-site': 'same-origin' })
+  const own = Array.from({ length: 20 }, () => change('u1'))
+  const other = change('u2')
+  await until('one of each runs', () => waiting.length === 2)
+  let done = 0
+  for (const one of [...own, other]) void one.then(({ status }) => (done += Number(status === 200)))
+  await until('all are made', () => {
+    for (const go of waiting.splice(0)) go()
+    return done === 21
+  })
+  t.equal(most, 2)
 })
 
 t.test('a call that changes many keys counts as many changes', async t => {

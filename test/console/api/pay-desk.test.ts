@@ -208,7 +208,7 @@ t.test('two operators at once: money moves once, and never more than there is', 
   const refund = (one: typeof op, reference: string, amount: string) =>
     one.call('payments.refund', { path: { id: whole }, body: { amount, reference, reason: 'x' } })
   const same = await Promise.all([op, other, op, other].map(one => refund(one, 'the same', '30')))
-  t.ok(same.every(({ status }) => status === 201))
+  t.ok(same.every(({ status }) => status === 201 || status === 200)) // of one operator one after another: the later one finds it done
   t.equal((await store.pay.refunds(whole)).length, 1)
   const many = await Promise.all(Array.from({ length: 6 }, (_, i) => refund(i % 2 ? op : other, `other ${i}`, '30')))
   t.equal(many.filter(({ status }) => status === 201).length, 2, 'of the seventy that are left')
