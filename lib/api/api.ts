@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import {
   CallRates,
-  CHANGES,
+  CHANGES_OF_ONE,
   EXPORTS,
   REPORTS,
   type SeatBounds,
@@ -43,7 +43,7 @@ export class Api<D> {
       routes: routesOf(root, operations),
       rates: new CallRates(clock),
       reports: seats(REPORTS),
-      changes: seats(CHANGES),
+      changes: seats(CHANGES_OF_ONE),
       exports: seats(EXPORTS),
       turns: seats(TURNS),
       streams: new Shares(STREAMS),

@@ -19,7 +19,7 @@ export interface SeatBounds {
 
 export const REPORTS: SeatBounds = { seats: 2, mostOfOne: 8, most: 64, waitMs: 10_000 }
 /** Changes of a user are made one after another: those of a minute, all at once, would stand in the queue of the store, where money waits, too. */
-export const CHANGES: SeatBounds = { seats: 1_000, mostOfOne: 240, most: 10_000, waitMs: 60_000 }
+export const CHANGES_OF_ONE: SeatBounds = { seats: 1_000, mostOfOne: 240, most: 10_000, waitMs: 60_000 }
 /** Exports that are open, most of which wait for their readers. */
 export const EXPORTS: SeatBounds = { seats: 32, mostOfOne: 0, most: 0, waitMs: 0 }
 /** Exports that make a piece at this moment. */

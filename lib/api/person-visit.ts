@@ -113,14 +113,27 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
     if (identity !== null && more > 1) rates.take(limit, 'user', String(identity.user.id), more - 1)
     if (identity !== null && limit === 'write' && row.answer.body !== 'handed over')
       rates.take('changes', 'user', String(identity.user.id), more)
-    // a body may be under way for seconds, in which its sender may have lost what it may do
-    const isLater = identity !== null && hasBody(this.req)
-    const now = isLater ? await this.#identify(ip) : identity
-    const again = isLater ? await this.#admitCaller(row, names, now) : standing
-    const account = again.account as NonNullable<Standing['account']> // rows without one in their path do not look at it
-    const call = { ...sent, caller: this.#caller(now, again, ip), account, cookies: cookiesOf(this.req, this.res) }
-    if (row.answer.body === 'stream') await this.#stream(row, names, now, call)
-    else if (row.answer.body === 'handed over') await this.#handOver(row, names, now, call)
+    const isChange = identity !== null && row.effect !== 'read' && row.answer.body !== 'handed over'
+    const leave = isChange ? await this.parts.changes.take(String(identity.user.id)) : null
+    try {
+      // a body may be under way for seconds, as may be changes before this one; meanwhile its sender may have lost what it may do
+      const isLater = identity !== null && (isChange || hasBody(this.req))
+      const now = isLater ? await this.#identify(ip) : identity
+      const again = isLater ? await this.#admitCaller(row, names, now) : standing
+      await this.#answer(row, names, now, { ...sent, ...this.#asker(now, again, ip) })
+    } finally {
+      leave?.()
+    }
+  }
+
+  #asker(identity: Identity | null, standing: Standing, ip: string): Pick<Call, 'caller' | 'account' | 'cookies'> {
+    const account = standing.account as NonNullable<Standing['account']> // rows without one in their path do not look at it
+    return { caller: this.#caller(identity, standing, ip), account, cookies: cookiesOf(this.req, this.res) }
+  }
+
+  async #answer(row: Operation<D>, names: Record<string, string>, identity: Identity | null, call: Call) {
+    if (row.answer.body === 'stream') await this.#stream(row, names, identity, call)
+    else if (row.answer.body === 'handed over') await this.#handOver(row, names, identity, call)
     else await this.#run(row, call)
   }
 
@@ -180,10 +193,8 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
   }
 
   async #run(row: Operation<D>, call: Call): Promise<void> {
-    const { reports, changes, clock, deps } = this.parts
-    const isChange = row.effect !== 'read' && call.caller.user !== null // strangers behind one address are no single caller
-    const seats = row.limit === 'heavy' ? reports : isChange ? changes : null
-    const leave = (await seats?.take(callerName(call))) ?? null
+    const { reports, clock, deps } = this.parts
+    const leave = row.limit === 'heavy' ? await reports.take(callerName(call)) : null
     try {
       // What makes a secret is no GET: an answer that holds one is never compressed.
       const mayShrink = row.call.startsWith('GET ')

@@ -120,6 +120,13 @@ t.test('those of one user are made one after another, and nobody else waits for 
     return done === 21
   })
   t.equal(most, 2)
+  const last = [change('u1'), change('u1')]
+  await until('one runs', () => waiting.length === 1)
+  for (let i = 0; i < 20; i++) await new Promise(setImmediate)
+  s.callers.sessions.delete('u1')
+  waiting.pop()?.()
+  const statuses = (await Promise.all(last)).map(({ status }) => status)
+  t.same(statuses.sort(), [200, 401], 'who was signed out meanwhile makes none that waited')
 })
 
 t.test('a call that changes many keys counts as many changes', async t => {
