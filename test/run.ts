@@ -55,7 +55,8 @@ async function run(files: readonly string[]): Promise<Result> {
 }
 
 const isLong = process.argv.includes('--long')
-const named = process.argv.slice(2).filter(argument => argument !== '--long')
+const isTold = process.argv.includes('--times')
+const named = process.argv.slice(2).filter(argument => !argument.startsWith('--'))
 const ending = isLong ? ENDINGS.long : ENDINGS.short
 const found = (named.length === 0 ? ['test'] : named).flatMap(name => filesOf(name, ending))
 const needy = importers(found, packageNames())
@@ -72,7 +73,7 @@ await Promise.all(
 type Spent = { file: string; s: number }[]
 const say = (what: string, spent: Spent): void => {
   console.log(`${what}, of which:`)
-  for (const { file, s } of spent.sort((a, b) => b.s - a.s).slice(0, SLOWEST))
+  for (const { file, s } of spent.sort((a, b) => b.s - a.s).slice(0, isTold ? spent.length : SLOWEST))
     console.log(`${s.toFixed(1).padStart(6)}  ${file}`)
 }
 if (files.length > 1) {
