@@ -1,6 +1,6 @@
 /**
  * `npm test [-- FILE or FOLDER …]`: the tests of test/, or of those; `npm run test:long`: those that take long. Prints what failed, which files took longest and one
- * closing line that any CI can read. `TAP_GREP=…` and the other variables of tap choose among the tests.
+ * closing line that any CI can read; with `--times`, what every file took. `TAP_GREP=…` and the other variables of tap choose among the tests.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,6 +8,7 @@ import { installPackages, packageNames } from './clients/packages.ts'
 import { batches, ENDINGS, filesOf } from './runner/batches.ts'
 import { importers } from './runner/importers.ts'
 import { type Result, readTap } from './runner/tap-output.ts'
+import { folderInMemory } from './runner/temporary-folder.ts'
 import { ANVIL_MISSING } from './support/anvil.ts'
 import { OCEANBASE_MISSING } from './support/oceanbase.ts'
 import { CADDY_MISSING, NGINX_MISSING } from './support/proxies-missing.ts'
@@ -19,6 +20,13 @@ const SLOWEST = 10
 const PATIENCE_MS = 3_600_000
 
 const root = new URL('..', import.meta.url).pathname
+const isLong = process.argv.includes('--long')
+// an engine's data would be too much, and what takes long may be about the disk
+const folder = isLong || process.env['TMPDIR'] !== undefined ? null : folderInMemory()
+if (folder !== null) {
+  process.on('exit', folder.remove)
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
+}
 // of everything random, so that a failure can be had again
 const seed = process.env['SEED'] ?? String(Math.floor(Math.random() * 2 ** 32))
 const env = {
@@ -26,6 +34,7 @@ const env = {
   SEED: seed,
   // each process loads much of lib: what one has compiled, the next reads
   NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? `${root}node_modules/.cache/gateway`,
+  ...(folder === null ? {} : { TMPDIR: folder.path }),
 }
 
 /**
@@ -54,7 +63,6 @@ async function run(files: readonly string[]): Promise<Result> {
   return result
 }
 
-const isLong = process.argv.includes('--long')
 const isTold = process.argv.includes('--times')
 const named = process.argv.slice(2).filter(argument => !argument.startsWith('--'))
 const ending = isLong ? ENDINGS.long : ENDINGS.short
