@@ -5,7 +5,7 @@ import type { Clock } from '../../lib/base/clock.ts'
 import { micro, ZERO } from '../../lib/base/money.ts'
 import { StoreHealth } from '../../lib/store/health.ts'
 import { StoreUnavailable } from '../../lib/store/base/errors.ts'
-import type { Driver, OnStatement } from '../../lib/store/base/driver.ts'
+import type { Driver, OnStatement, Param } from '../../lib/store/base/driver.ts'
 import { openMysql } from '../../lib/store/engines/mysql.ts'
 import { Store } from '../../lib/store/store.ts'
 import { makeTables, TABLES } from '../../lib/store/schema.ts'
@@ -45,58 +45,77 @@ async function makeTemplate() {
 }
 
 let template: ReturnType<typeof makeTemplate> | null = null
-/** Databases of stores that were closed: their drivers have the statements prepared that most tests run. */
-const free: { driver: MemoryDriver; schema: number }[] = []
+/** A database in memory, with the thread that makes exports of it. */
+interface InMemory {
+  driver: MemoryDriver
+  exports: ExportThread
+  /** How many exports have not ended. */
+  exporting: number
+  schema: number
+}
 
-async function memoryDriver(): Promise<MemoryDriver> {
-  const { database, meta } = await (template ??= makeTemplate())
-  const used = free.pop()
-  const driver = used?.driver ?? emptyInMemory()
-  if (used === undefined) {
-    // a database in memory is there as long as somebody has it open
-    await driver.query('test', 'SELECT 1', [])
-    await backup(database, pathOf(driver), { rate: 10_000 })
-  } else
-    await driver.transaction('test', async tx => {
-      for (const table of [...TABLES.map(({ name }) => name), 'sqlite_sequence'])
-        await tx.run(`DELETE FROM ${table}`, [])
-      await tx.insert({ into: 'INSERT INTO meta (name, value)', row: '(?, ?)' }, meta)
-    })
-  await driver.run('test', "UPDATE meta SET value = ? WHERE name = 'store'", [randomBytes(6).readUIntBE(0, 6)])
-  const schema = used?.schema ?? (await schemaOf(driver))
-  return lent(driver, async () => {
-    if ((await schemaOf(driver)) === schema) free.push({ driver, schema })
-    else await driver.close()
+/** Those of stores that were closed: they have the statements prepared that most tests run, and a thread that has loaded its modules. */
+const free: InMemory[] = []
+
+async function copied(template: DatabaseSync): Promise<InMemory> {
+  const driver = emptyInMemory()
+  // a database in memory is there as long as somebody has it open
+  await driver.query('test', 'SELECT 1', [])
+  await backup(template, pathOf(driver), { rate: 10_000 })
+  const thread = { address: driver.address, zone: DEFAULT_ZONE, bytesPerS: Number.POSITIVE_INFINITY }
+  return { driver, exports: new ExportThread(thread, () => {}), exporting: 0, schema: await schemaOf(driver) }
+}
+
+async function emptied(used: InMemory, meta: readonly (readonly Param[])[]): Promise<InMemory> {
+  await used.driver.transaction('test', async tx => {
+    for (const table of [...TABLES.map(({ name }) => name), 'sqlite_sequence']) await tx.run(`DELETE FROM ${table}`, [])
+    await tx.insert({ into: 'INSERT INTO meta (name, value)', row: '(?, ?)' }, meta)
   })
+  return used
+}
+
+/** Not when somebody still reads, or has changed the tables. */
+async function giveBack(used: InMemory): Promise<void> {
+  if (used.exporting === 0 && (await schemaOf(used.driver)) === used.schema) free.push(used)
+  else {
+    await used.exports.close()
+    await used.driver.close()
+  }
 }
 
 /** What still has the driver when that is closed does not reach the next store. */
-function lent(driver: MemoryDriver, giveBack: () => Promise<void>): MemoryDriver {
-  let isClosed = false
-  const close = async () => {
-    if (isClosed) return
-    isClosed = true
-    await giveBack()
-  }
+function lent(driver: MemoryDriver, close: () => Promise<void>): MemoryDriver {
+  let closed: Promise<void> | null = null
   const refuse = () => Promise.reject(new StoreUnavailable('the store in memory is closed'))
   return new Proxy(driver, {
     get(_, name) {
       const member = Reflect.get(driver, name, driver) as unknown
       if (typeof member !== 'function') return member
-      if (name === 'close') return close
-      return isClosed ? refuse : member.bind(driver)
+      if (name === 'close') return () => (closed ??= close())
+      return closed === null ? member.bind(driver) : refuse
     },
   })
 }
 
 /** As `openStore` makes it, but its tables are copied, or emptied after another store. Its id is its own. */
 export async function memoryStore(): Promise<Store> {
-  const driver = await memoryDriver()
-  const exports = new ExportThread(
-    { address: driver.address, zone: DEFAULT_ZONE, bytesPerS: Number.POSITIVE_INFINITY },
+  const { database, meta } = await (template ??= makeTemplate())
+  const used = free.pop()
+  const own = used === undefined ? await copied(database) : await emptied(used, meta)
+  await own.driver.run('test', "UPDATE meta SET value = ? WHERE name = 'store'", [randomBytes(6).readUIntBE(0, 6)])
+  const make: ExportThread['make'] = (...order) => {
+    own.exporting++
+    const pieces = own.exports.make(...order)
+    void pieces.ended.then(() => own.exporting--)
+    return pieces
+  }
+  const exports = over(own.exports, { make, close: async () => {} })
+  return new Store(
+    lent(own.driver, () => giveBack(own)),
+    new Sealer('a test secret'),
     () => {},
+    { exports },
   )
-  return new Store(driver, new Sealer('a test secret'), () => {}, { exports })
 }
 
 /** What stands in the place of a store's methods, those of its parts by the part. */
