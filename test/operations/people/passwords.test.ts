@@ -81,17 +81,25 @@ t.test(
   'hashes are made in a thread that gives way to others',
   { skip: process.platform !== 'linux' && 'needs /proc' },
   async t => {
-    const NICE = 16
-    const priorities = () =>
+    const [USER, SYSTEM, NICE] = [11, 12, 16]
+    const threads = () =>
       readdirSync('/proc/self/task').map(id => {
         const stat = readFileSync(`/proc/self/task/${id}/stat`, 'utf8')
-        return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[NICE])
+        const fields = stat
+          .slice(stat.lastIndexOf(')') + 2)
+          .split(' ')
+          .map(Number)
+        return { id, ticks: fields[USER]! + fields[SYSTEM]!, nice: fields[NICE] }
       })
-    await new Passwords().hash('a long and winding password', seat('a'))
-    const own = getPriority()
-    const lower = Math.min(own + constants.priority.PRIORITY_BELOW_NORMAL, constants.priority.PRIORITY_LOW)
-    const found = priorities()
-    t.equal(found.filter(nice => nice === lower).length, own === lower ? found.length : 1)
+    const passwords = new Passwords()
+    const before = new Map(threads().map(({ id, ticks }) => [id, ticks]))
+    for (let i = 0; i < 3; i++) await passwords.hash('a long and winding password', seat('a'))
+    const worked = threads().map(thread => ({ ...thread, ticks: thread.ticks - (before.get(thread.id) ?? 0) }))
+    const hashing = worked.reduce((most, thread) => (thread.ticks > most.ticks ? thread : most))
+    t.equal(
+      hashing.nice,
+      Math.min(getPriority() + constants.priority.PRIORITY_BELOW_NORMAL, constants.priority.PRIORITY_LOW),
+    )
   },
 )
 
