@@ -3,9 +3,14 @@ import path from 'node:path'
 import { crc32 } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
+import { RecordBuffer } from '../../lib/ledger/records.ts'
+import type { PurseId } from '../../lib/store/books/purses.ts'
 import { RECORD_MARK, type Settlement } from '../../lib/store/books/settlement.ts'
+import { FIELDS } from '../../lib/store/usage/rows.ts'
 import type { Key } from '../../lib/terms/records.ts'
+import { ROW_CLASSES, type UsageRow } from '../../lib/terms/usage-row.ts'
 import { readJournal, recordOf } from '../support/journal.ts'
+import { seeded } from '../support/random.ts'
 import { settlement, usageRow } from '../support/store.ts'
 
 const STORE = 4711
@@ -33,6 +38,7 @@ const LINE = {
   price: 9,
 } as const
 const ATTEMPT = { channel: 'one', status: 200, error: null, ms: 7 }
+const isCount = (field: string): boolean => ([...ROW_CLASSES, 'images', 'disputed'] as string[]).includes(field)
 const wanted = (change: Partial<Settlement> = {}) => ({ ...settlement(ROW, 'h', 20, 10), ...change })
 
 for (const [what, settlements] of [
@@ -93,4 +99,41 @@ t.test('a record without the mark of this format, or with another one, is refuse
   for (const record of [[[...'abc']], [4, STORE, ['h', 1, 1]], [RECORD_MARK + 1, STORE, []]])
     t.throws(() => replayed(t, record), { name: 'NotOurs', message: /another version/ }, JSON.stringify(record))
   t.throws(() => replayed(t, [RECORD_MARK, STORE + 1]), { name: 'NotOurs', message: /for the store 4712/ })
+})
+
+t.test('records of random settlements are those of JSON.stringify, and are read as they were written', async t => {
+  const random = seeded(t)
+  const text = () => random.pick(['', 'plain', '"', '\\', '\n\0', '模型', '\ud800', 'x'.repeat(300)])
+  const number = () => random.pick([0, 1, 2 ** 31, 2 ** 53 - 1, random.int(0, 1e9)])
+  const some = <T>(make: () => T): T[] => Array.from({ length: random.int(0, 3) }, make)
+  for (let i = 0; i < 50; i++) {
+    const fields = Object.entries(FIELDS).map(([field, [, { type }]]) => {
+      const value = String(type).startsWith('int') ? number() : text()
+      return [field, String(type).endsWith('?') && random.next() < 0.5 && !isCount(field) ? null : value]
+    })
+    const settlements = some(() =>
+      wanted({
+        row: {
+          ...(Object.fromEntries(fields) as UsageRow),
+          lines: some(() => ({ ...LINE, model: text(), count: number() })),
+          attempts: some(() => ({ ...ATTEMPT, channel: text(), ms: number() })),
+        },
+        holder: text(),
+        limits: some(() => ({ purse: text() as PurseId, fromLease: micro(number()) })),
+      }),
+    )
+    const record = recordOf(settlements, STORE)
+    const [, line] = /^[0-9a-f]{8} (.*)\n$/s.exec(record.toString()) as unknown as [string, string]
+    t.equal(JSON.stringify(JSON.parse(line)), line)
+    t.strictSame(replayed(t, record), settlements)
+  }
+})
+
+t.test('a settlement that cannot be written leaves no half record', async t => {
+  const records = new RecordBuffer()
+  const first = Buffer.from(records.add([wanted()], STORE))
+  t.throws(() => records.add([wanted(), wanted({ row: { ...ROW, lines: null as never } })], STORE), TypeError)
+  t.strictSame(records.bytes, first)
+  records.add([wanted()], STORE)
+  t.strictSame(replayed(t, records.bytes), [wanted(), wanted()])
 })
