@@ -10,6 +10,7 @@ import { answers, document, SPEECH } from './support/speech.ts'
 /** Of the buffers of two connections and the kernel, far below what a long answer has. */
 const MOST_BYTES = 40_000_000
 const { ask, first, rest } = SPEECH.messages
+const sse = (event: { type?: string }) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
 
 t.test('while the upstream is silent: its answer is charged, and recorded as 499', async t => {
   const s = await open(t)
@@ -61,6 +62,64 @@ t.test('past client_gone.drain it is cut, and what was seen is charged', async t
   t.ok(books.rows[0]!.charge > 0 && books.rows[0]!.output > 0)
   t.equal(await s.metric('gateway_client_gone_total', { outcome: 'cut' }), 1)
   t.equal(s.state('a'), 'closed')
+})
+
+t.test('of a picture that is drawn for tokens the previews are not cheaper than the picture', async t => {
+  const rows: [path: string, body: object, preview: object, end: object][] = [
+    [
+      '/v1/images/generations',
+      { prompt: 'a cat', partial_images: 3 },
+      { type: 'image_generation.partial_image', partial_image_index: 0, b64_json: 'iVBORw0KGgo=' },
+      {
+        type: 'image_generation.completed',
+        b64_json: 'iVBORw0KGgo=',
+        usage: { input_tokens: 100, output_tokens: 1000, total_tokens: 1100 },
+      },
+    ],
+    [
+      '/v1/responses',
+      { input: 'a cat', tools: [{ type: 'image_generation', partial_images: 3 }] },
+      { type: 'response.image_generation_call.partial_image', item_id: 'ig_1', partial_image_b64: 'iVBORw0KGgo=' },
+      {
+        type: 'response.completed',
+        response: {
+          id: 'resp_1',
+          object: 'response',
+          status: 'completed',
+          output: [{ type: 'image_generation_call', id: 'ig_1', status: 'completed', result: 'iVBORw0KGgo=' }],
+          usage: { input_tokens: 100, output_tokens: 1000, total_tokens: 1100 },
+        },
+      },
+    ],
+  ]
+  for (const [path, body, preview, end] of rows) {
+    const s = await open(t, {
+      channels: { a: { protocols: ['images', 'responses'] } },
+      prices: { [MODEL]: { input: 2, output: 8, image: 0.5 } },
+      credit: 100_000_000,
+    })
+    const client = s.ask({
+      path,
+      headers: { authorization: `Bearer ${KEY}` },
+      body: { model: MODEL, stream: true, ...body },
+    })
+    const call = await s.at('a').call()
+    call.stream()
+    call.chunk(sse(preview))
+    await client.sees('partial_image')
+    client.leave()
+    await until('it is read on', () => s.services.readOns.size === 1)
+    t.equal(s.services.readOns.taken, 0)
+    s.clock.advance(60_000)
+    await s.settled()
+    t.notOk(call.closed, path)
+    call.chunk(sse(end))
+    call.end()
+    const { rows: booked, ...books } = await s.books()
+    t.match(books, { ok: true, left: NOTHING_LEFT })
+    t.match(booked, [{ end: 'client_gone', basis: 'reported', input: 100 }], path)
+    t.ok((booked[0]?.charge ?? 0) >= 8_200, `${path}: ${booked[0]?.charge}`)
+  }
 })
 
 /** An answer that may go on for long, so that it takes a place. */

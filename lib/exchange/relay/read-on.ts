@@ -70,7 +70,10 @@ export class ReadOn implements CountedReadOn {
   #isAwaited(): boolean {
     const x = this.#x
     if (!wantsEvents(x) && !wantsArray(x)) return true
-    return !(x.tariff as Tariff).pricesTokens || canThink(x, this.#services, x.facts as Facts)
+    const facts = x.facts as Facts
+    // of a picture that is drawn for tokens, previews show much and tell nothing of its charge
+    const draws = x.form === 'images' || facts.drawingTools > 0
+    return draws || !(x.tariff as Tariff).pricesTokens || canThink(x, this.#services, facts)
   }
 
   /** The answer ends soon, or has said all that it is charged for. */
