@@ -167,7 +167,7 @@ export const estimateRequest = stage<'admitted' | 'body' | 'confirmed', never>((
 
 async function estimate(x: Exchange, services: Services): Promise<StageVerdict> {
   const { clock } = services
-  const isOver = (): boolean => x.left || x.ended
+  const isOver = (): boolean => x.left || x.answered
   const said = new Described()
   if (!(await inSlices(clock, x.body, piece => said.feed(piece), isOver))) return DONE
   const asked = described(x, said)

@@ -63,7 +63,7 @@ export class Later {
   }
 
   protected goOn(x: Exchange, services: Services): void {
-    if (this.#plan !== null && !x.ended && !x.finished) runPlan(this.#plan, x, services, this.#at)
+    if (this.#plan !== null && !x.answered && !x.finished) runPlan(this.#plan, x, services, this.#at)
   }
 }
 
@@ -86,7 +86,7 @@ export function runPlan(plan: Plan<Fact>, x: Exchange, services: Services, from 
 function wait(plan: Plan<Fact>, x: Exchange, services: Services, at: number, answer: Promise<StageVerdict>): void {
   answer.then(
     verdict => {
-      if (verdict === NEXT && !x.ended && !x.finished) runPlan(plan, x, services, at + 1)
+      if (verdict === NEXT && !x.answered && !x.finished) runPlan(plan, x, services, at + 1)
     },
     error => fail(x, services, error),
   )

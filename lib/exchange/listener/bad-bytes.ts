@@ -50,7 +50,7 @@ export class BadBytes {
 
   #answer(socket: Socket, x: Exchange | undefined, asked: Asked | null = null): void {
     if (x === undefined || x.closed) this.#sendEnvelope(socket, asked)
-    else if (x.status === 0 && !x.ended && !x.req.complete) {
+    else if (x.status === 0 && !x.answered && !x.req.complete) {
       x.reply.closeAfter()
       this.#refuse(x)
     } else socket.destroy()

@@ -60,7 +60,7 @@ export function refuse(
   args: string[] = [],
   retryAfterS = 0,
 ): StageVerdict {
-  if (x.ended) return DONE // from outside of its plan, while a stage was waiting
+  if (x.answered) return DONE // from outside of its plan, while a stage was waiting
   const row: ErrorRow = ERRORS[name]
   if (!row.isLookUp) x.refusal = name
   const endpoint = x.target?.endpoint
@@ -89,7 +89,7 @@ export function answer(x: Exchange, services: Services, status: number, headers:
     refuse(x, services, 'unavailable')
     return
   }
-  x.ended = true
+  x.answered = true
   if (x.left) {
     x.status ||= CLIENT_CLOSED
     finish(x, services)
@@ -109,7 +109,7 @@ export function fail(x: Exchange, services: Services, error: unknown): void {
   services.log.error({ id: x.id, err: error }, 'exchange failed')
   try {
     if (x.relay !== null) x.relay.stop('internal')
-    else if (!x.ended && !x.left) refuse(x, services, 'internal')
+    else if (!x.answered && !x.left) refuse(x, services, 'internal')
   } catch (another) {
     services.log.error({ id: x.id, err: another }, 'exchange failed to fail')
     x.reply.destroy()
@@ -129,7 +129,7 @@ export function guard(x: Exchange, services: Services, act: () => void): void {
 /** The response's connection is done: the answer was delivered, or the client left. */
 export function onClose(x: Exchange, services: Services): void {
   x.closed = true
-  x.left = !x.ended
+  x.left = !x.answered
   if (x.relay === null || x.relay.state.isEnding) finish(x, services)
   else if (x.left) guard(x, services, () => x.relay?.leave())
 }

@@ -166,7 +166,7 @@ export class Exchange {
   status = 0
   refusal: ErrorName | null = null
   /** True when the whole answer was handed to the connection. */
-  ended = false
+  answered = false
   /** True when the client's connection closed before the answer was whole. */
   left = false
   /** True when the connection is done with this exchange. */

@@ -517,7 +517,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
     const silentMs = nowMs - lastByteMs
     if (readOn !== null) {
       if (readOn.isOver(nowMs, asking.answer.reading)) this.#stopReadingOn()
-    } else if (x.ended) {
+    } else if (x.answered) {
       // it takes no more of what is left for it
       if (silentMs > timeouts.slowClientMs) this.#out.dropSlow()
     } else if (state.isEnding) {

@@ -223,7 +223,7 @@ export class ResponseWriter {
     if (this.isMuted) return
     this.#begin(true)
     const last = this.#takeLast()
-    this.#x.ended = true
+    this.#x.answered = true
     this.#x.reply.end(...last)
   }
 
@@ -323,7 +323,7 @@ export class ResponseWriter {
       translation === null
         ? this.#behindLastEvent(this.#row.words.error(status, message))
         : Buffer.from(translation.breakOff({ kind: failure?.kind ?? 'server', status, message }), 'latin1')
-    this.#x.ended = true
+    this.#x.answered = true
     const last = this.#takeLast()
     if (last.length > 0) reply.write(...last)
     reply.breakOff(words)
@@ -359,7 +359,7 @@ export class ResponseWriter {
     const words = this.#lengthStop(reading)
     const { reply } = this.#x
     const last = this.#takeLast()
-    this.#x.ended = true
+    this.#x.answered = true
     if (waiting !== null) last.push(waiting)
     if (last.length > 0) reply.write(...last)
     reply.end(reading?.withCost(words) ?? words)

@@ -59,8 +59,8 @@ class Upload extends Later implements BodyTaker {
   }
 
   read(codings: Codings): void {
-    const { req, reply, ended, finished } = this.#x
-    if (ended || finished) {
+    const { req, reply, answered, finished } = this.#x
+    if (answered || finished) {
       takeBody(req, new Dropped(req)) // it was refused before it was read
       return
     }
@@ -83,7 +83,7 @@ class Upload extends Later implements BodyTaker {
     }
     try {
       const { id } = (this.#x.entry as KeyEntry).account
-      const isOver = () => this.#x.ended || this.#x.finished
+      const isOver = () => this.#x.answered || this.#x.finished
       const inflated = (bytes: number) => this.#services.inflating.take(id, bytes, isOver)
       for await (const chunk of decodedBody(req, codings, most, takeRoom, inflated)) {
         await this.onData(chunk)
@@ -104,7 +104,7 @@ class Upload extends Later implements BodyTaker {
 
   onData(chunk: Buffer): Promise<void> | null {
     const x = this.#x
-    if (x.ended || x.finished) return null // what still comes is dropped
+    if (x.answered || x.finished) return null // what still comes is dropped
     const { bufferedBytes } = x.world.config.limits
     const most = mostBytes(x)
     x.bodyBytes += chunk.length
@@ -141,7 +141,7 @@ class Upload extends Later implements BodyTaker {
   }
 
   #understand(): void {
-    if (this.#x.ended || this.#x.finished) return
+    if (this.#x.answered || this.#x.finished) return
     try {
       this.#pages?.flush()
       if (understand(this.#x, this.#services, this.#scan) === NEXT) this.goOn(this.#x, this.#services)

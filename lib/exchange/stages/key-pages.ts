@@ -53,7 +53,7 @@ function answerFrom(x: Exchange, services: Services, ask: () => Promise<object |
   if (questions.full) return refuse(x, services, 'unavailable')
   const { health } = services.ledger
   // nobody waits any more for one whose turn comes too late
-  const asked = questions.take(id, () => (x.ended || x.left ? Promise.resolve(null) : health.ask(ask)))
+  const asked = questions.take(id, () => (x.answered || x.left ? Promise.resolve(null) : health.ask(ask)))
   if (asked === null) return refuse(x, services, 'concurrency', [String(MOST_QUESTIONS)], RETRY_S)
   return health.within(asked).then(
     body => {

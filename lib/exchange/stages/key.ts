@@ -135,7 +135,7 @@ function enter(x: Exchange, services: Services): StageResult {
     )
   const limit = x.world.config.limits.concurrency
   if (limit === 0) return NEXT
-  if (x.left || x.ended) return DONE // its place would never be given back
+  if (x.left || x.answered) return DONE // its place would never be given back
   const entered = services.places.enter(account.id, limit)
   return typeof entered === 'boolean'
     ? judgePlace(x, services, limit, entered)

@@ -136,7 +136,7 @@ export class Walk {
       [`time ${ms}`, 1, () => clock.advance(ms)],
       ['shut down', 0.05, () => relay.stop('unavailable')],
       ['a fault', 0.05, () => this.#breakDown(x, services)],
-      ['the client leaves', x.closed || x.ended ? 0 : 0.2, () => this.#close(scene)],
+      ['the client leaves', x.closed || x.answered ? 0 : 0.2, () => this.#close(scene)],
     ]
   }
 
@@ -151,7 +151,7 @@ export class Walk {
     const { reply, x } = scene
     const events: Event[] = this.#upstreams.flatMap((upstream, i) => this.#ofUpstream(upstream, i))
     if (reply.waiting !== null) events.push(['drained', 2, () => this.#drain(reply)])
-    if ((x.ended || reply.isDestroyed) && !scene.isClosed) events.push(['closed', 1, () => this.#close(scene)])
+    if ((x.answered || reply.isDestroyed) && !scene.isClosed) events.push(['closed', 1, () => this.#close(scene)])
     if (ledger.asked.length > 0)
       events.push([
         'the store says',
