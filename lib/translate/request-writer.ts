@@ -3,11 +3,12 @@
  * one word.
  */
 import type { Effort } from '../terms/records.ts'
-import type { Ask, CacheLife, Choice, Sampling, Search, Tool, TranslationTarget, Written } from './ask.ts'
+import type { Ask, CacheLife, CallPart, Choice, Sampling, Search, Tool, TranslationTarget, Written } from './ask.ts'
 import { nearestEffort, wantedEffort } from './efforts.ts'
 import { type Losses, type Opaque, Untranslatable } from './events.ts'
-import { asFunction } from './freeform.ts'
-import { type JsonText, type Literal, literal } from './json/literal.ts'
+import { asFunction, asObject } from './freeform.ts'
+import { type JsonText, type Literal, literal, object } from './json/literal.ts'
+import { objectIn } from './json/tree.ts'
 import { ToolNames } from './names.ts'
 import { issuerOf } from './opaque.ts'
 import { searchFor } from './search.ts'
@@ -113,6 +114,15 @@ export abstract class RequestWriter {
   }
 
   // --- the conversation
+
+  /** What a tool is called with. What is no object cannot be sent as it is: a call that was cut short, for example. */
+  protected inputOf({ freeform, args: said }: CallPart): JsonText {
+    const args = freeform ? asObject(said) : said
+    const input = objectIn(args)
+    if (input !== null) return input
+    this.losses.add('tool_arguments')
+    return object({ arguments: args })
+  }
 
   /** Whether the state is this upstream's. Others refuse it. */
   protected isOwn(opaque: Opaque | undefined): opaque is Opaque {

@@ -220,3 +220,31 @@ function sourceOf(file: string): Source {
   )
   return { file, text, lines: text.split('\n').length - 1, room: roomOf(file), imports }
 }
+
+/** Lines that say something: without comments, imports, and lone punctuation. */
+function telling({ text }: Source): [line: string, number: number][] {
+  const blank = (found: string): string => found.replace(/[^\n]/g, '')
+  return text
+    .replace(/\/\*[\s\S]*?\*\//g, blank)
+    .replace(/^(?:import|export (?:type )?\{)[\s\S]*? from '[^']*'$/gm, blank)
+    .split('\n')
+    .map((line, i): [string, number] => [line.replace(/\/\/ .*$/, '').trim(), i + 1])
+    .filter(([line]) => /\w/.test(line))
+}
+
+/** Runs of so many lines that stand twice in lib, to the letter: the file and line of both. */
+export function repeats(length: number): [file: string, line: number, other: string, otherLine: number][] {
+  const first = new Map<string, [file: string, line: number]>()
+  const found: ReturnType<typeof repeats> = []
+  for (const source of sources.filter(({ file }) => file.startsWith('lib/'))) {
+    const lines = telling(source)
+    for (let i = 0; i + length <= lines.length; i++) {
+      const run = lines.slice(i, i + length)
+      const key = run.map(([line]) => line).join('\n')
+      const known = first.get(key)
+      if (known === undefined) first.set(key, [source.file, run[0]![1]])
+      else found.push([...known, source.file, run[0]![1]])
+    }
+  }
+  return found
+}

@@ -167,10 +167,8 @@ async function isWatched(tx: Transaction, orderId: string, receiver: string): Pr
 async function freezeMoney(
   tx: Transaction,
   driver: Driver,
-  refund: NewRefund,
+  { refund, checkAtMs, act }: NextFreeze,
   forced: boolean,
-  checkAtMs: number | null,
-  act: Act,
 ): Promise<Frozen> {
   const { method, id, orderId, amount, reason, receiver = null } = refund
   const actor = act.actor.name
@@ -209,8 +207,9 @@ async function freezeMoney(
 }
 
 /** Fails, and with it all of the transaction, when it cannot be frozen. */
-async function freezeNext(tx: Transaction, driver: Driver, { refund, checkAtMs, act }: NextFreeze): Promise<void> {
-  const { outcome } = await freezeMoney(tx, driver, refund, true, checkAtMs, act)
+async function freezeNext(tx: Transaction, driver: Driver, next: NextFreeze): Promise<void> {
+  const { outcome } = await freezeMoney(tx, driver, next, true)
+  const { refund } = next
   invariant(outcome === 'frozen' || outcome === 'same', `${refund.id} of order ${refund.orderId} is ${outcome}`)
 }
 
@@ -226,7 +225,7 @@ export async function freeze(
   act: Act,
 ): Promise<Frozen> {
   invariant(refund.amount > 0, `a refund of ${refund.amount}`)
-  return driver.transaction('freeze', tx => freezeMoney(tx, driver, refund, forced, checkAtMs, act))
+  return driver.transaction('freeze', tx => freezeMoney(tx, driver, { refund, checkAtMs, act }, forced))
 }
 
 /** `now`: whether this call has ended it. */

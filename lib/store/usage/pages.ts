@@ -70,13 +70,15 @@ function indexFor({ accountId, keyId }: UsageFilter): string {
   return indexName(USAGE_LOG, ['at_ms'])
 }
 
-/** The filter's rows before a place. `traits` may be left to the caller. */
-export function usagePage(
+type PageQuery = (
   filter: UsageFilter,
   before: LogPlace | null,
   traits: readonly Condition[],
   dialect: Dialect,
-): [sql: string, params: Param[]] {
+) => [sql: string, params: Param[]]
+
+/** The filter's rows before a place. `traits` may be left to the caller. */
+export const usagePage: PageQuery = (filter, before, traits, dialect) => {
   const ranges = [...ownerConditions(filter), ...timeConditions(filter, before)]
   const from = `FROM usage_log ${dialect.using(indexFor(filter))} `
   const all = [...ranges, ...traits]
@@ -84,12 +86,7 @@ export function usagePage(
 }
 
 /** The numbers of those that have the traits among the newest rows of the filter. */
-function lookThrough(
-  filter: UsageFilter,
-  before: LogPlace | null,
-  traits: readonly Condition[],
-  dialect: Dialect,
-): [sql: string, params: Param[]] {
+const lookThrough: PageQuery = (filter, before, traits, dialect) => {
   const ranges = [...ownerConditions(filter), ...timeConditions(filter, before)]
   const columns = ['at_ms', 'seq', ...Object.values(TRAITS)].join(', ')
   const newest = `SELECT ${columns} FROM usage_log ${dialect.using(indexFor(filter))} ${whereOf(ranges)}${ORDER}`

@@ -13,7 +13,6 @@ import type {
 } from '../ask.ts'
 import { PromptMarks } from '../cache-marks.ts'
 import { type AssistantRound, asError, placed, roundsOf, trimLast, type UserRound } from '../conversation.ts'
-import { asObject } from '../freeform.ts'
 import {
   array,
   EMPTY_TEXT,
@@ -25,7 +24,6 @@ import {
   type JsonText,
   quote,
 } from '../json/literal.ts'
-import { objectIn } from '../json/tree.ts'
 import { fitId, nineOf } from '../names.ts'
 import { RequestWriter } from '../request-writer.ts'
 import { closedSchema, objectSchema } from '../schema.ts'
@@ -216,14 +214,9 @@ class ConverseWriter extends RequestWriter {
   }
 
   #assistant({ parts }: AssistantRound): void {
-    const thoughts: JsonText[] = []
-    const texts: JsonText[] = []
-    const calls: JsonText[] = []
-    for (const part of parts) {
-      if (part.type === 'thought') thoughts.push(...this.#thought(part))
-      else if (part.type === 'call') calls.push(...this.#call(part))
-      else texts.push(...this.#content(part))
-    }
+    const thoughts = parts.flatMap(part => (part.type === 'thought' ? this.#thought(part) : []))
+    const calls = parts.flatMap(part => (part.type === 'call' ? this.#call(part) : []))
+    const texts = parts.flatMap(part => (part.type === 'thought' || part.type === 'call' ? [] : this.#content(part)))
     const isTurn = texts.length + calls.length > 0
     // thoughts alone are none
     if (!isTurn && thoughts.length > 0) this.losses.add('thinking')
@@ -248,17 +241,9 @@ class ConverseWriter extends RequestWriter {
     if (part.opaque !== undefined) this.losses.add('thinking') // only other protocols have state at their calls
     const name = this.nameOf(part)
     this.#called.set(part.name, name)
-    const input = this.#input(part.freeform ? asObject(part.args) : part.args)
+    const input = this.inputOf(part)
     const toolUse = object({ toolUseId: this.#id(part.id), name, input })
     return [object({ toolUse }), ...pointBehind(this.#marks.of(part))]
-  }
-
-  /** What is no object cannot be sent as it is: a call that was cut short, for example. */
-  #input(args: Literal): JsonText {
-    const input = objectIn(args)
-    if (input !== null) return input
-    this.losses.add('tool_arguments')
-    return object({ arguments: args })
   }
 
   #id(id: string): Literal {

@@ -14,19 +14,7 @@ import type {
 import { PromptMarks } from '../cache-marks.ts'
 import { type AssistantRound, placed, roundsOf, trimLast, type UserRound } from '../conversation.ts'
 import { Untranslatable } from '../events.ts'
-import { asObject } from '../freeform.ts'
-import {
-  array,
-  EMPTY_TEXT,
-  isBlank,
-  type Literal,
-  literal,
-  object,
-  optional,
-  type JsonText,
-  typed,
-} from '../json/literal.ts'
-import { objectIn } from '../json/tree.ts'
+import { array, EMPTY_TEXT, isBlank, literal, object, optional, type JsonText, typed } from '../json/literal.ts'
 import { fitId } from '../names.ts'
 import { budgetOf, nearestEffort, wantedEffort } from '../efforts.ts'
 import { RequestWriter } from '../request-writer.ts'
@@ -233,14 +221,9 @@ class MessagesWriter extends RequestWriter {
   }
 
   #assistant({ parts }: AssistantRound): void {
-    const thoughts: JsonText[] = []
-    const texts: JsonText[] = []
-    const calls: JsonText[] = []
-    for (const part of parts) {
-      if (part.type === 'thought') thoughts.push(...this.#thought(part))
-      else if (part.type === 'call') calls.push(this.#call(part))
-      else texts.push(...this.#content(part))
-    }
+    const thoughts = parts.flatMap(part => (part.type === 'thought' ? this.#thought(part) : []))
+    const calls = parts.flatMap(part => (part.type === 'call' ? this.#call(part) : []))
+    const texts = parts.flatMap(part => (part.type === 'thought' || part.type === 'call' ? [] : this.#content(part)))
     this.#lastThought = thoughts.length > 0
     this.#message('assistant', [...thoughts, ...texts, ...calls])
   }
@@ -260,17 +243,9 @@ class MessagesWriter extends RequestWriter {
     return typed('tool_use', {
       id: literal(fitId(part.id)),
       name: this.nameOf(part),
-      input: this.#input(part.freeform ? asObject(part.args) : part.args),
+      input: this.inputOf(part),
       cache_control: markOf(this.#marks.of(part)),
     })
-  }
-
-  /** What is no object cannot be sent as it is: a call that was cut short, for example. */
-  #input(args: Literal): JsonText {
-    const input = objectIn(args)
-    if (input !== null) return input
-    this.losses.add('tool_arguments')
-    return object({ arguments: args })
   }
 
   #result(part: ResultPart): JsonText {
