@@ -326,13 +326,16 @@ const MOST_ELEMENTS = 100
 function numberAt(value: unknown, path: readonly string[], from = 0): number | null {
   let here = value
   for (let i = from; i < path.length; i++) {
-    if (Array.isArray(here))
-      return largestOf(here.slice(0, MOST_ELEMENTS), one => (isFields(one) ? numberAt(one, path, i) : null))
+    if (Array.isArray(here)) return largestAt(here, path, i)
     if (!isFields(here)) return null
     here = here[path[i] as string]
   }
   return reported(here)
 }
+
+// by itself, because a function in the loop above would take memory for each step of each path
+const largestAt = (all: readonly unknown[], path: readonly string[], from: number): number | null =>
+  largestOf(all.slice(0, MOST_ELEMENTS), one => (isFields(one) ? numberAt(one, path, from) : null))
 
 function largestOf<T>(all: readonly T[], numberOf: (one: T) => number | null): number | null {
   let largest: number | null = null
