@@ -250,29 +250,22 @@ function noteUnpaid(
   givenUp: readonly GivenUp[] | null,
 ): void {
   const { id } = (x.entry as KeyEntry).account
-  const { how, channel, candidate, reading } = charged
+  const { how, candidate, reading } = charged
   const { unpaidRests } = services
-  const held = () => micro((x.hold as Hold).amount)
-  if (refusal === 'timeout' && current.sent) unpaidRests.timedOut(id, candidate, held())
-  if (how === 'nothing' && reading?.translation?.isCrowdedByOwn) unpaidRests.unpaid(id, candidate, held(), false)
-  const note = (of: Reading | null, one: { channel: string; candidate: Candidate }) => {
-    if (of?.translation?.failure?.isCaused !== true) return
-    const untold: Ended & { channel: string } = {
-      how: 'broken',
-      reading: of,
-      delivered: null,
-      hidden: null,
-      channel: one.channel,
-    }
-    const answer = answerOf(x, untold, usedOf(x, untold))
-    const { charge } = (x.tariff as Tariff).bill(causedOf(x, services, of, answer))
-    unpaidRests.unpaid(id, one.candidate, charge, true)
-  }
-  if (how === 'nothing') note(reading, { channel, candidate })
-  for (const { attempt, takenBack } of givenUp ?? []) {
-    const of = attempt.claim.candidate
-    note(takenBack, { channel: of.channel.name, candidate: of })
-  }
+  const held = micro((x.hold as Hold).amount)
+  if (refusal === 'timeout' && current.sent) unpaidRests.timedOut(id, candidate, held)
+  if (how === 'nothing' && reading?.translation?.isCrowdedByOwn) unpaidRests.unpaid(id, candidate, held, false)
+  if (how === 'nothing') noteUntold(x, services, reading, candidate)
+  for (const { attempt, takenBack } of givenUp ?? []) noteUntold(x, services, takenBack, attempt.claim.candidate)
+}
+
+function noteUntold(x: Exchange, services: Services, of: Reading | null, candidate: Candidate): void {
+  if (of?.translation?.failure?.isCaused !== true) return
+  const { name: channel } = candidate.channel
+  const untold: Ended & { channel: string } = { how: 'broken', reading: of, delivered: null, hidden: null, channel }
+  const answer = answerOf(x, untold, usedOf(x, untold))
+  const { charge } = (x.tariff as Tariff).bill(causedOf(x, services, of, answer))
+  services.unpaidRests.unpaid((x.entry as KeyEntry).account.id, candidate, charge, true)
 }
 
 /**

@@ -13,7 +13,7 @@ import { readFailure } from '../../translate/failure.ts'
 import { translated, translatedRow } from '../../translate/table.ts'
 import { type Attempt, BadRequest } from '../../upstream/attempt.ts'
 import type { OtherFormReading } from '../../upstream/pools.ts'
-import type { Exchange } from '../record/exchange.ts'
+import type { Exchange, WrittenInForm } from '../record/exchange.ts'
 import { fail, guard } from '../record/ending.ts'
 import {
   leftOutAt,
@@ -113,6 +113,10 @@ function formOf(x: Exchange, services: Services, { candidate }: Claim): AnswersO
   const { channel, translation } = candidate
   const written = writtenFor(x, services, candidate)
   if (written === null) return channel.answers[translation?.via ?? (x.form as Protocol)] ?? null
+  return otherFormOf(x, services, written)
+}
+
+function otherFormOf(x: Exchange, services: Services, written: WrittenInForm): OtherFormReading {
   return {
     reader: written.reader(),
     error: (status, body) =>
