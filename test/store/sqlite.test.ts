@@ -1,3 +1,5 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
@@ -13,7 +15,9 @@ import { fund, memoryStore, settlement, SETUP, usageRow } from '../support/store
 import { storeSuite } from './suite.ts'
 
 let count = 0
-const folder = t.testdir()
+// not in a folder of the checkout, whose disk each commit would wait for
+const folder = mkdtempSync(join(tmpdir(), 'gateway-sqlite-'))
+t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 const newFile = () => join(folder, `${count++}`, 'deep', 'gateway.db')
 
 t.test('every store', async t => storeSuite(t, filesIn(join(folder, 'suite'))))
