@@ -64,63 +64,72 @@ t.test('past client_gone.drain it is cut, and what was seen is charged', async t
   t.equal(s.state('a'), 'closed')
 })
 
-t.test('of a picture that is drawn for tokens the previews are not cheaper than the picture', async t => {
-  const rows: [path: string, body: object, preview: object, end: object][] = [
-    [
-      '/v1/images/generations',
-      { prompt: 'a cat', partial_images: 3 },
-      { type: 'image_generation.partial_image', partial_image_index: 0, b64_json: 'iVBORw0KGgo=' },
-      {
-        type: 'image_generation.completed',
-        b64_json: 'iVBORw0KGgo=',
-        usage: { input_tokens: 100, output_tokens: 1000, total_tokens: 1100 },
-      },
-    ],
-    [
-      '/v1/responses',
-      { input: 'a cat', tools: [{ type: 'image_generation', partial_images: 3 }] },
-      { type: 'response.image_generation_call.partial_image', item_id: 'ig_1', partial_image_b64: 'iVBORw0KGgo=' },
-      {
-        type: 'response.completed',
-        response: {
-          id: 'resp_1',
-          object: 'response',
-          status: 'completed',
-          output: [{ type: 'image_generation_call', id: 'ig_1', status: 'completed', result: 'iVBORw0KGgo=' }],
+t.test(
+  'of what is drawn or spoken for tokens, previews and half of the sound are not cheaper than the whole',
+  async t => {
+    const rows: [path: string, body: object, preview: object, end: object][] = [
+      [
+        '/v1/images/generations',
+        { prompt: 'a cat', partial_images: 3 },
+        { type: 'image_generation.partial_image', partial_image_index: 0, b64_json: 'iVBORw0KGgo=' },
+        {
+          type: 'image_generation.completed',
+          b64_json: 'iVBORw0KGgo=',
           usage: { input_tokens: 100, output_tokens: 1000, total_tokens: 1100 },
         },
-      },
-    ],
-  ]
-  for (const [path, body, preview, end] of rows) {
-    const s = await open(t, {
-      channels: { a: { protocols: ['images', 'responses'] } },
-      prices: { [MODEL]: { input: 2, output: 8, image: 0.5 } },
-      credit: 100_000_000,
-    })
-    const client = s.ask({
-      path,
-      headers: { authorization: `Bearer ${KEY}` },
-      body: { model: MODEL, stream: true, ...body },
-    })
-    const call = await s.at('a').call()
-    call.stream()
-    call.chunk(sse(preview))
-    await client.sees('partial_image')
-    client.leave()
-    await until('it is read on', () => s.services.readOns.size === 1)
-    t.equal(s.services.readOns.taken, 0)
-    s.clock.advance(60_000)
-    await s.settled()
-    t.notOk(call.closed, path)
-    call.chunk(sse(end))
-    call.end()
-    const { rows: booked, ...books } = await s.books()
-    t.match(books, { ok: true, left: NOTHING_LEFT })
-    t.match(booked, [{ end: 'client_gone', basis: 'reported', input: 100 }], path)
-    t.ok((booked[0]?.charge ?? 0) >= 8_200, `${path}: ${booked[0]?.charge}`)
-  }
-})
+      ],
+      [
+        '/v1/responses',
+        { input: 'a cat', tools: [{ type: 'image_generation', partial_images: 3 }] },
+        { type: 'response.image_generation_call.partial_image', item_id: 'ig_1', partial_image_b64: 'iVBORw0KGgo=' },
+        {
+          type: 'response.completed',
+          response: {
+            id: 'resp_1',
+            object: 'response',
+            status: 'completed',
+            output: [{ type: 'image_generation_call', id: 'ig_1', status: 'completed', result: 'iVBORw0KGgo=' }],
+            usage: { input_tokens: 100, output_tokens: 1000, total_tokens: 1100 },
+          },
+        },
+      ],
+      [
+        '/v1/audio/speech',
+        { input: 'good morning', voice: 'a', stream_format: 'sse' },
+        { type: 'speech.audio.delta', audio: Buffer.alloc(3000).toString('base64') },
+        { type: 'speech.audio.done', usage: { input_tokens: 100, output_tokens: 1000, total_tokens: 1100 } },
+      ],
+    ]
+    for (const [path, body, preview, end] of rows) {
+      const s = await open(t, {
+        channels: { a: { protocols: ['images', 'responses', 'speech'] } },
+        prices: { [MODEL]: { input: 2, output: 8, image: 0.5, character: 1 } },
+        credit: 100_000_000,
+      })
+      const client = s.ask({
+        path,
+        headers: { authorization: `Bearer ${KEY}` },
+        body: { model: MODEL, stream: true, ...body },
+      })
+      const call = await s.at('a').call()
+      call.stream()
+      call.chunk(sse(preview))
+      await client.sees((preview as { type: string }).type)
+      client.leave()
+      await until('it is read on', () => s.services.readOns.size === 1)
+      t.equal(s.services.readOns.taken, 0)
+      s.clock.advance(60_000)
+      await s.settled()
+      t.notOk(call.closed, path)
+      call.chunk(sse(end))
+      call.end()
+      const { rows: booked, ...books } = await s.books()
+      t.match(books, { ok: true, left: NOTHING_LEFT })
+      t.match(booked, [{ end: 'client_gone', basis: 'reported', input: 100 }], path)
+      t.ok((booked[0]?.charge ?? 0) >= 8_200, `${path}: ${booked[0]?.charge}`)
+    }
+  },
+)
 
 /** An answer that may go on for long, so that it takes a place. */
 const LONG = { ...ask, body: { ...(ask.body as object), max_tokens: 5_000 } }

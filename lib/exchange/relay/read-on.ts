@@ -71,9 +71,9 @@ export class ReadOn implements CountedReadOn {
     const x = this.#x
     if (!wantsEvents(x) && !wantsArray(x)) return true
     const facts = x.facts as Facts
-    // of a picture that is drawn for tokens, previews show much and tell nothing of its charge
-    const draws = x.form === 'images' || facts.drawingTools > 0
-    return draws || !(x.tariff as Tariff).pricesTokens || canThink(x, this.#services, facts)
+    // of what is drawn or spoken for tokens, previews and sound have much and tell nothing of its charge
+    const isUnseen = x.form === 'images' || x.form === 'speech' || facts.drawingTools > 0
+    return isUnseen || !(x.tariff as Tariff).pricesTokens || canThink(x, this.#services, facts)
   }
 
   /** The answer ends soon, or has said all that it is charged for. */
