@@ -31,6 +31,8 @@ const LONGEST_FIRST = 16 * 1024
 export class StreamMeter extends CountedAnswer implements Meter, EventSink {
   readonly #reader = new EventReader(this)
   readonly #rules: EventRules
+  /** The counter, which is there from the start, because every chunk of a stream is counted. */
+  readonly #content = this.counter
   #known = false
   /** True when an event was seen that is not one of the protocol. */
   #strange = false
@@ -69,18 +71,18 @@ export class StreamMeter extends CountedAnswer implements Meter, EventSink {
   feed(chunk: Buffer, text: string): void {
     const { markers } = this.#rules
     // what is only content is counted first, and need not be searched for markers; an event that has begun before may have had one
-    const counted = markers !== null && this.#reader.atBoundary ? this.counter.feed(text, 0, true) : 0
+    const counted = markers !== null && this.#reader.atBoundary ? this.#content.feed(text, 0, true) : 0
     this.matters = markers === null ? 0 : counted === text.length ? counted : markers.first(text, counted)
     const isWhole = this.#reader.atBoundary && text.endsWith('\n\n')
     const isContent = (this.isContent = isWhole && this.#known && this.matters === text.length)
     if (!isContent || counted < text.length) this.pictures?.feed(chunk, text)
     if (!isContent) this.#readEvents(chunk, text, markers)
     const at = isContent ? -1 : this.#reportedAt
-    if (at < 0) this.counter.feed(text, counted)
+    if (at < 0) this.#content.feed(text, counted)
     else {
-      this.counter.feed(text.slice(0, at), counted)
+      this.#content.feed(text.slice(0, at), counted)
       this.#countedAtReport = this.counted
-      if (at < text.length) this.counter.feed(text.slice(at))
+      if (at < text.length) this.#content.feed(text.slice(at))
     }
   }
 
