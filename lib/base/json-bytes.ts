@@ -56,8 +56,19 @@ export class JsonBytes {
       this.#want(VALUE_BYTES)
       if (value === null) this.raw('null')
       else if ((value | 0) === value && value >= 0) this.#digits(value | 0)
-      else this.raw(JSON.stringify(value))
+      else this.raw(JSON.stringify(value) ?? 'null') // a value that is missing against its type must not cost the rest of what is written
     }
+  }
+
+  /** Writes an array of values, behind which there is room for one byte. */
+  list(values: readonly (number | string | null)[]): void {
+    this.raw('[')
+    for (let i = 0; i < values.length; i++) {
+      if (i > 0) this.raw(',')
+      this.value(values[i] as number | string | null)
+    }
+    this.raw(']')
+    this.#want(1)
   }
 
   #digits(value: number): void {

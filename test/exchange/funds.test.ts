@@ -83,6 +83,35 @@ t.test('what is left of an account', async t => {
   t.equal((await balance(s))[2], -100.000017, 'below zero')
 })
 
+t.test('of who leaves while the store is asked nothing is counted, however large the answer would be', async t => {
+  const models = Array.from({ length: 300 }, (_, i) => `${'m'.repeat(100)}${i}`)
+  const s = await scene(t, { key: { models } })
+  const { books } = s.store
+  const purses = books.purses.bind(books)
+  const whole = await get(s, TOKEN)
+  t.equal(whole.status, 200)
+  t.ok(JSON.stringify(whole.json).length > 16 * 1024, 'large enough to count')
+  await until('what the first answer took is given back', () => s.services.buffered.bytes === 0)
+  let answer = () => {}
+  const asked = new Promise<void>(resolve => {
+    books.purses = async ids => {
+      resolve()
+      await new Promise<void>(go => (answer = go))
+      return purses(ids)
+    }
+  })
+  const leaver = new AbortController()
+  const headers = { authorization: `Bearer ${KEY}` }
+  const gone = fetch(s.urls.direct + TOKEN, { headers, signal: leaver.signal })
+  await asked
+  leaver.abort()
+  await t.rejects(gone)
+  await until('it has left', () => s.services.openCount === 0)
+  answer()
+  await s.settled()
+  t.equal(s.services.buffered.bytes, 0)
+})
+
 t.test('a cap and a budget bound it', async t => {
   const s = await scene(t, { key: { cap: 3, expires_at: '2030-01-01T00:00:00Z', models: ['m'] } })
   await spend(s)

@@ -84,17 +84,20 @@ const COUNTED_BYTES = 16 * 1024
 
 /** A whole answer of our own. `headers`: those of `beginAnswer`. */
 export function answer(x: Exchange, services: Services, status: number, headers: string[], body: Buffer): void {
+  if (x.answered) return // from outside of its plan, while a stage was waiting
   dropBody(x, services.buffered)
+  if (x.left) {
+    x.answered = true
+    x.status ||= CLIENT_CLOSED
+    finish(x, services)
+    return
+  }
+  // not for a client that has left: what is counted here is given back when its connection closes
   if (body.length > COUNTED_BYTES && !hasRoom(x, services, body.length)) {
     refuse(x, services, 'unavailable')
     return
   }
   x.answered = true
-  if (x.left) {
-    x.status ||= CLIENT_CLOSED
-    finish(x, services)
-    return
-  }
   headers.push('content-length', String(body.length))
   beginAnswer(x, status, headers, services.clock.now())
   x.reply.end(body)

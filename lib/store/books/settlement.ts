@@ -99,6 +99,8 @@ function settlementOf({ fields, detail, holder, fromAccountLease, fromKeyLease, 
   return { row, holder, fromAccountLease, fromKeyLease, limits }
 }
 
+const NONE: readonly number[] = []
+
 /** Writes the array of a settlement. */
 export function writeSettlement(settlement: Settlement, into: JsonBytes): void {
   const { limits, row, holder, fromAccountLease, fromKeyLease } = settlement
@@ -109,19 +111,14 @@ export function writeSettlement(settlement: Settlement, into: JsonBytes): void {
   else into.value(null)
   into.raw(',')
   const sums = lineSums(row)
-  if (sums === null) into.item(null)
-  else into.raw(`[${sums.join()}],`)
+  if (sums === null) into.value(null)
+  else into.list(sums)
+  into.raw(',')
   into.item(holder)
   into.item(fromAccountLease)
   into.item(fromKeyLease)
-  into.raw('[')
-  for (let i = 0; i < limits.length; i++) {
-    const { purse, fromLease } = limits[i] as Settlement['limits'][number]
-    if (i > 0) into.raw(',')
-    into.item(purse)
-    into.value(fromLease)
-  }
-  into.raw(']]')
+  into.list(limits.length === 0 ? NONE : limits.flatMap(({ purse, fromLease }) => [purse, fromLease]))
+  into.raw(']')
 }
 
 /** The text of a record begins here: behind the checksum and a space. */
