@@ -57,13 +57,16 @@ t.test('whatever is written, the bytes are those of JSON.stringify', async t => 
   }
 })
 
-t.test('a list is written as JSON.stringify writes it, and a value that is missing against its type is null', async t => {
-  for (const list of [[], [1], [1, null, 'a"b', Number.NaN], [undefined as never, 2]]) {
-    const json = new JsonBytes(1)
-    json.list(list)
-    t.equal(written(json), JSON.stringify(list))
-  }
-})
+t.test(
+  'a list is written as JSON.stringify writes it, and a value that is missing against its type is null',
+  async t => {
+    for (const list of [[], [1], [1, null, 'a"b', Number.NaN], [undefined as never, 2]]) {
+      const json = new JsonBytes(1)
+      json.list(list)
+      t.equal(written(json), JSON.stringify(list))
+    }
+  },
+)
 
 t.test('what was written becomes a text, whatever it is', async t => {
   const random = seeded(t)
