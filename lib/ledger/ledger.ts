@@ -331,12 +331,16 @@ export class Ledger {
    * of attempts, which are charged nothing.
    */
   settle(hold: Hold, row: UsageRow, attempts: readonly UsageRow[] = NO_ROWS): CommitGroup {
-    if (this.#group === null) this.#clock.soon(() => this.write())
-    const group = (this.#group ??= new CommitGroup())
+    const group = (this.#group ??= this.#begun())
     const { holder } = this.#life
     group.settlements.push(this.#charged(hold, row, holder))
     for (const attempt of attempts) group.settlements.push({ row: attempt, holder, ...UNPAID })
     return group
+  }
+
+  #begun(): CommitGroup {
+    this.#clock.soon(() => this.write())
+    return new CommitGroup()
   }
 
   /** Writes the settlements of this turn to the journal now, instead of at the end of the turn. */

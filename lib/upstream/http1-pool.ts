@@ -66,8 +66,7 @@ export class Http1Pool {
     try {
       bytes = this.#writer.write(options)
     } catch (error) {
-      // a turn later, because callers do not expect an event before `dispatch` has returned
-      this.#o.clock.soon(() => handler.onResponseError?.(null as never, error as Error))
+      this.#failSoon(handler, error as Error)
       return
     }
     this.#assign(new Flight(bytes, handler))
@@ -119,6 +118,16 @@ export class Http1Pool {
     return connection
   }
 
+  /** Fails a turn later, because callers do not expect an event before `dispatch` has returned. */
+  #failSoon(handler: Dispatcher.DispatchHandler, error: Error): void {
+    this.#o.clock.soon(() => handler.onResponseError?.(null as never, error))
+  }
+
+  /** In the turn after next: in between the loop has read what came right behind the answer. */
+  #settleSoon(): void {
+    this.#o.clock.soon(() => this.#o.clock.soon(() => this.#settle()))
+  }
+
   #onFree(connection: Http1Connection): void {
     if (this.#isOld(connection, connection.freeMs) || this.#idleMs(connection) <= 0) {
       connection.end() // a waiting request gets a new connection instead
@@ -129,8 +138,7 @@ export class Http1Pool {
     else if (this.#closed) connection.end()
     else {
       this.#free.push(connection)
-      // the turn after next: in between the loop has read what came right behind the answer
-      if (this.#justFreed.push(connection) === 1) this.#o.clock.soon(() => this.#o.clock.soon(() => this.#settle()))
+      if (this.#justFreed.push(connection) === 1) this.#settleSoon()
       this.#sweepFor(connection, connection.freeMs)
     }
   }

@@ -82,7 +82,7 @@ export const isOnline = ({ claim }: Pick<Exchange, 'claim'>): boolean =>
 
 /** Most requests say nothing of tiers and pictures, and are held at prices that are ready for them. */
 function requestOf(x: Exchange, facts: Facts, translated: TranslatedRequest | null, unbounded: Unbounded): HeldRequest {
-  const named = unbounded.bounds.every(one => isNamed(facts, one))
+  const named = isNamedAtAll(facts, unbounded.bounds)
   const isWorst = unbounded.open > 0
   const request: HeldRequest = {
     prompt: translated === null ? facts.prompt : largerOf(facts.prompt, (x.facts as Facts).prompt),
@@ -135,6 +135,11 @@ export const SEEN_WHOLLY = 1000
 
 /** Whether a request names a maximum that an upstream with these bounds reads. */
 export const isNamed = ({ maxima }: Facts, { reads }: OutputBounds): boolean => (maxima & reads) !== 0
+
+function isNamedAtAll(facts: Facts, bounds: readonly OutputBounds[]): boolean {
+  for (const one of bounds) if (!isNamed(facts, one)) return false
+  return true
+}
 
 /** How a candidate bounds the answer to this exchange, in the protocol in which it is asked. */
 export const boundsAt = (x: Exchange, { channel, translation }: Candidate): OutputBounds =>

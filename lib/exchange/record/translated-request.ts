@@ -23,6 +23,7 @@ import {
 } from '../../translate/table.ts'
 import { EnvelopeSearch } from '../../translate/opaque.ts'
 import type { RequestJob, Result } from '../../translate/thread.ts'
+import type { Attempt } from '../../upstream/attempt.ts'
 import type { Candidate, TranslationWay } from '../../world/table.ts'
 import type { Exchange, WrittenInForm } from './exchange.ts'
 import { takeMemory, wantsArray, wantsEvents } from './request.ts'
@@ -113,9 +114,18 @@ const isPending = ({ isHeavy, made, ask }: RequestTranslations, target: Translat
  */
 export function prepareTranslation(x: Exchange, services: Services, candidate: Candidate): Promise<boolean> | null {
   const { translation } = candidate
-  if (translation === null) return null
+  if (translation === null || !isPending(translationsOf(x), translation.target)) return null
+  return translateElsewhere(x, services, candidate, translation)
+}
+
+/** A function of its own, because V8 takes memory for what closures share as soon as the function is entered that makes them. */
+function translateElsewhere(
+  x: Exchange,
+  services: Services,
+  candidate: Candidate,
+  translation: TranslationWay,
+): Promise<boolean> {
   const translations = translationsOf(x)
-  if (!isPending(translations, translation.target)) return null
   const { promise, resolve, reject } = Promise.withResolvers<boolean>()
   if (!takesText(x, translations, services)) {
     translations.made.set(translation.target, 'memory')
@@ -218,18 +228,20 @@ export function ruleOf(x: Exchange, { channel, translation }: Candidate): BodyRu
 export const leftOutAt = (x: Exchange, { channel }: Pick<Candidate, 'channel'>): readonly string[] =>
   membersLeftOut(x.facts as Facts, channel.special[x.form as Protocol]?.readsUsage ?? false)
 
-/** Resolves when all that a candidate needs is known; null = there is nothing to wait for. `isOver`: nobody waits for it any more. */
-export function prepareBody(
+/** Resolves when all that an attempt's candidate needs is known; null = there is nothing to wait for. */
+export function prepareBody(x: Exchange, services: Services, attempt: Attempt): Promise<void> | null {
+  const made = translatedFor(x, services, attempt.claim.candidate)
+  return (made?.bytes ?? x.bodyBytes) <= LARGE_BYTES ? null : searchBody(x, services, made, attempt)
+}
+
+function searchBody(
   x: Exchange,
   services: Services,
-  candidate: Candidate,
-  isOver: () => boolean,
+  made: TranslatedRequest | null,
+  attempt: Attempt,
 ): Promise<void> | null {
-  const made = translatedFor(x, services, candidate)
-  const { body: parts, bytes } = made ?? { body: x.body, bytes: x.bodyBytes }
-  if (bytes <= LARGE_BYTES) return null
   const found = (x.found ??= new FoundInBody())
-  const rule = ruleOf(x, candidate)
+  const rule = ruleOf(x, attempt.claim.candidate)
   const scan = rule === undefined || found.rules.get(made)?.has(rule) ? null : new RuleScan(rule)
   const mayHaveState = (x.facts as Facts).mayHaveState && translatedRow(x.protocol as Protocol) !== undefined
   const isSought = made === null && found.hasEnvelope === null && mayHaveState
@@ -239,7 +251,7 @@ export function prepareBody(
     scan?.feed(piece)
     search?.feed(piece)
   }
-  return inSlices(services.clock, parts, take, isOver).then(isWhole => {
+  return inSlices(services.clock, made?.body ?? x.body, take, () => attempt.over).then(isWhole => {
     if (!isWhole) return
     if (scan !== null) keep(found, made, rule as BodyRule, scan)
     if (search !== null) found.hasEnvelope = search.found

@@ -275,9 +275,7 @@ function noteUntold(x: Exchange, services: Services, of: Reading | null, candida
 function learn(x: Exchange, services: Services, { how, reading, candidate }: Charged, used: Used): void {
   const { basis, usage, passes } = used
   if (how !== 'completed' || basis !== 'reported' || reading === null) return
-  const isOther = ({ model }: Pass) =>
-    model !== null && !modelsBehind(candidate.channel, model, x.model).includes(x.model)
-  if (passes.some(isOther)) return
+  if (passes.length > 0 && hasOthers(x, candidate, passes)) return
   const { meter, sent } = reading
   const beside = usage.output_image + usage.output_audio + meter.images
   const facts = sent ?? (x.facts as Facts)
@@ -293,16 +291,23 @@ function learn(x: Exchange, services: Services, { how, reading, candidate }: Cha
   })
 }
 
+/** Other models than the one that was asked for made a part of the answer. */
+const hasOthers = (x: Exchange, { channel }: Candidate, passes: readonly Pass[]): boolean =>
+  passes.some(({ model }) => model !== null && !modelsBehind(channel, model, x.model).includes(x.model))
+
 /** A channel that reports more than can be is told of, and rests where another one can take its place. */
 function watch(x: Exchange, services: Services, { candidate, reading }: Charged, used: Used, row: UsageRow): void {
-  const { disputeRests, upstreamLog } = services
+  const { disputeRests } = services
   if (row.basis === 'none') return
   if (used.isReport && reading?.meter.namesInput && used.passes.length === 0) {
     const estimated = (x.tariff as Tariff).estimatedInput((x.facts as Facts).prompt)
     services.skew.note(candidate.channel.name, x.model, inputOf(used.usage), estimated)
   }
   disputeRests.answered(candidate)
-  if (row.disputed === 0) return
+  if (row.disputed > 0) dispute(x, services, candidate, row)
+}
+
+function dispute(x: Exchange, { disputeRests, upstreamLog }: Services, candidate: Candidate, row: UsageRow): void {
   upstreamLog.disputed(x.id, row.channel, x.model, row.disputed)
   const { routes } = x.world
   const became = disputeRests.disputed({

@@ -321,8 +321,13 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
         this.#out.charge.settle('completed')
       }
       if (this.#out.charge.mayEnd) this.#tell(chunk, reading)
-      else this.#out.whenKept(() => this.#tell(chunk, reading))
+      else this.#tellKept(chunk, reading)
     } else this.#tell(chunk, reading)
+  }
+
+  /** A method of its own, because V8 takes memory for what a closure captures as soon as the function is entered that makes it. */
+  #tellKept(chunk: Buffer, reading: Reading): void {
+    this.#out.whenKept(() => this.#tell(chunk, reading))
   }
 
   /** Tells the client what has come of a translated answer, and its end when that is in sight. */
@@ -354,6 +359,11 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
   /** False: the client is slow. */
   #send(chunk: Buffer): boolean {
     if (this.response.send(chunk, this.asking.current.lastByteMs)) return true
+    this.#waitForClient()
+    return false
+  }
+
+  #waitForClient(): void {
     this.flow.pause(SLOW_CLIENT)
     this.response.whenDrained(() =>
       this.#guard(() => {
@@ -361,7 +371,6 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
         this.asking.answer.reading?.links?.onDrained()
       }),
     )
-    return false
   }
 
   onLinked(bytes: Buffer): boolean {
@@ -388,7 +397,11 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
     else if (reading.growth?.holdsBack)
       return // comes again when the growth has its answer
     else if (reading.decoder === null) this.#readWhole(reading)
-    else reading.decoder.end(() => this.#guard(() => this.#readWhole(reading)))
+    else this.#decodeWhole(reading, reading.decoder)
+  }
+
+  #decodeWhole(reading: Reading, decoder: SideDecoder): void {
+    decoder.end(() => this.#guard(() => this.#readWhole(reading)))
   }
 
   #broken(): void {
@@ -414,7 +427,10 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
   #takeBegun(): void {
     const { reading } = this.asking.answer
     const begun = reading?.takeBegun() ?? null
-    if (begun === null || reading === null) return
+    if (begun !== null && reading !== null) this.#judgeBegun(begun, reading)
+  }
+
+  #judgeBegun(begun: Buffer, reading: Reading): void {
     reading.meter.end(true)
     this.#guard(() => {
       if (this.#judging.byFirst(begun, reading)) this.#goOn(begun, reading, true)
@@ -423,14 +439,17 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
 
   /** A document that is to be translated and is long is read and written elsewhere first. */
   #readWhole(reading: Reading): void {
-    const isElsewhere = reading.translation?.writeElsewhere(fault =>
+    if (reading.translation === null || !this.#writeElsewhere(reading, reading.translation)) this.#judgeWhole(reading)
+    else if (this.state.now === 'judging') this.#judging.byMeter(reading)
+  }
+
+  #writeElsewhere(reading: Reading, translation: Translation): boolean {
+    return translation.writeElsewhere(fault =>
       this.#guard(() => {
         if (fault !== null) throw fault
         if (!this.state.isEnding && this.asking.answer.reading === reading) this.#judgeWhole(reading)
       }),
     )
-    if (!isElsewhere) this.#judgeWhole(reading)
-    else if (this.state.now === 'judging') this.#judging.byMeter(reading)
   }
 
   #judgeWhole(reading: Reading): void {

@@ -4,6 +4,7 @@
  * left is told nothing: what is written for it here goes nowhere.
  */
 import type { KeyEntry } from '../../access/keys.ts'
+import type { Clock } from '../../base/clock.ts'
 import { escaped } from '../../base/html.ts'
 import { formatMicro, micro } from '../../base/money.ts'
 import { ERRORS, type ErrorName, errorText } from '../../base/errors.ts'
@@ -157,8 +158,9 @@ export class ResponseWriter {
     this.#lastWriteMs = nowMs
     if (this.#x.status === 0 && !this.#waitsWith(chunk)) this.#goOn()
     if (this.#x.status !== 0 && !this.#lastComes) return this.#x.reply.write(chunk)
-    this.#last ??= []
-    this.#last.push(chunk)
+    // a list that grows has room for seventeen
+    if (this.#last === null) this.#last = [chunk]
+    else this.#last.push(chunk)
     this.#lastBytes += chunk.length
     return true
   }
@@ -180,8 +182,12 @@ export class ResponseWriter {
     const { id } = (this.#x.entry as KeyEntry).account
     if (!buffered.take(id, this.#bufferedBytes, length, this.#x.world.config.limits.bufferedBytes)) return false
     this.#bufferedBytes += length
-    this.#stopWaiting ??= clock.after(MOST_WAITING_MS, () => guard(this.#x, this.#services, () => this.#goOn()))
+    this.#stopWaiting ??= this.#wait(clock)
     return true
+  }
+
+  #wait(clock: Clock): () => void {
+    return clock.after(MOST_WAITING_MS, () => guard(this.#x, this.#services, () => this.#goOn()))
   }
 
   /** What waits goes on without its end. */

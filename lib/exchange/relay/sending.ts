@@ -57,17 +57,18 @@ import { requestHeaders, translatedHeaders } from '../../upstream/headers.ts'
 export function send(x: Exchange, services: Services, attempt: Attempt): void {
   const written = prepareTranslation(x, services, attempt.claim.candidate)
   if (written === null) whenWritten(x, services, attempt)
-  else
-    when(x, services, attempt, written, fits => {
-      if (fits) whenWritten(x, services, attempt)
-      else attempt.onResponseError(null, new Unfit())
-    })
+  else when(x, services, attempt, written, sendFitting)
+}
+
+function sendFitting(x: Exchange, services: Services, attempt: Attempt, fits: boolean): void {
+  if (fits) whenWritten(x, services, attempt)
+  else attempt.onResponseError(null, new Unfit())
 }
 
 function whenWritten(x: Exchange, services: Services, attempt: Attempt): void {
-  const read = prepareBody(x, services, attempt.claim.candidate, () => attempt.over)
+  const read = prepareBody(x, services, attempt)
   if (read === null) whenRead(x, services, attempt)
-  else when(x, services, attempt, read, () => whenRead(x, services, attempt))
+  else when(x, services, attempt, read, whenRead)
 }
 
 function whenRead(x: Exchange, services: Services, attempt: Attempt): void {
@@ -78,18 +79,29 @@ function whenRead(x: Exchange, services: Services, attempt: Attempt): void {
     return
   }
   const grown = ledger.growLater(x.hold as Hold, more, moneyLeftMs(x)).catch(() => false)
-  when(x, services, attempt, countMoneyWait(x, services, grown), isHeld => {
-    if (isHeld) sendPrepared(x, services, attempt)
-    else attempt.onResponseError(null, new NoMoney())
-  })
+  when(x, services, attempt, countMoneyWait(x, services, grown), sendHeld)
 }
 
-/** Goes on when something is ready, unless the attempt was closed meanwhile. */
-function when<T>(x: Exchange, services: Services, attempt: Attempt, ready: Promise<T>, goOn: (found: T) => void): void {
+function sendHeld(x: Exchange, services: Services, attempt: Attempt, isHeld: boolean): void {
+  if (isHeld) sendPrepared(x, services, attempt)
+  else attempt.onResponseError(null, new NoMoney())
+}
+
+/**
+ * Goes on when something is ready, unless the attempt was closed meanwhile. Only here are there closures: V8 takes memory for what
+ * they share as soon as the function is entered that makes them.
+ */
+function when<T>(
+  x: Exchange,
+  services: Services,
+  attempt: Attempt,
+  ready: Promise<T>,
+  goOn: (x: Exchange, services: Services, attempt: Attempt, found: T) => void,
+): void {
   ready.then(
     found =>
       guard(x, services, () => {
-        if (!attempt.over) goOn(found)
+        if (!attempt.over) goOn(x, services, attempt, found)
       }),
     error => fail(x, services, error),
   )

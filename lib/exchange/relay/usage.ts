@@ -196,10 +196,28 @@ export function causedOf(
     (answer.units ?? 1) <= sent.units
   )
     return answer
+  return withinBounds(x, services, reading, answer, { images, searches, seconds })
+}
+
+function withinBounds(
+  x: Exchange,
+  services: Services,
+  reading: Reading,
+  answer: BilledAnswer<Tariff>,
+  { images, searches, seconds }: Pick<AnswerBounds<Tariff>, 'images' | 'searches' | 'seconds'>,
+): BilledAnswer<Tariff> {
+  const { meter, mostOutput } = reading
+  const asked = x.tariff as Tariff
+  const sent = reading.sent ?? (x.facts as Facts)
+  const prompt = promptOf(x, reading)
+  const calls = callsIn(meter)
   const reported = meter.passes.length
   const most = mostPassesCaused(sent, calls)
   const bounds: AnswerBounds<Tariff> = {
-    whole: hasParts ? null : { input: asked.mostInput(prompt, calls), output: mostOutput },
+    whole:
+      answer.parts !== undefined && answer.parts.length > 0
+        ? null
+        : { input: asked.mostInput(prompt, calls), output: mostOutput },
     ofPart({ tariff, usage: part }, index, written) {
       // what was counted beyond the reports stands behind them
       if (index >= reported) return { input: inputOf(part), output: outputOf(part) }

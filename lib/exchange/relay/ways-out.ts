@@ -74,13 +74,18 @@ export class WaysOut {
   complete(how: 'completed' | 'broken' | 'nothing'): void {
     this.#parts.state.go('keep')
     this.charge.settle(how)
-    this.whenKept(() =>
-      this.#whenTold(() => {
-        this.#sendRest()
-        this.tellEnd()
-        this.#endNow()
-      }),
-    )
+    this.whenKept(() => this.#tellWhole())
+  }
+
+  #tellWhole(): void {
+    if (this.#parts.asking.answer.reading?.links) this.#whenTold(() => this.#tellRest())
+    else this.#tellRest()
+  }
+
+  #tellRest(): void {
+    this.#sendRest()
+    this.tellEnd()
+    this.#endNow()
   }
 
   /** Sends what was held back of an event that has no end. */

@@ -73,12 +73,14 @@ export const findMaker = stage<'model', 'maker'>((x, services) => {
   // no other protocol can go on from an answer, which the next stage says, too
   if (!x.free && route.tiers.flat().every(({ translation }) => translation !== null)) return NEXT
   const found = services.answers.find(account.id, previousAnswer)
-  if (!(found instanceof Promise)) return judgeMaker(x, services, found)
-  return found.then(
+  return found instanceof Promise ? whenFound(x, services, found) : judgeMaker(x, services, found)
+})
+
+const whenFound = (x: Exchange, services: Services, found: Promise<AnswerMaker | null>): Promise<StageVerdict> =>
+  found.then(
     maker => judgeMaker(x, services, maker),
     error => storeFailed(x, services, error),
   )
-})
 
 function judgeMaker(x: Exchange, services: Services, maker: AnswerMaker | null): StageVerdict {
   if (maker !== null && mayServe(x, maker)) {
@@ -114,8 +116,12 @@ export const findCandidates = stage<'model' | 'maker', 'route'>((x, services) =>
 
 function judgeChoice(x: Exchange, services: Services): StageResult {
   if (x.claim === null) return refuseAll(x, services)
-  return prepareTranslation(x, services, x.claim.candidate)?.then(fits => goOn(x, services, fits)) ?? NEXT
+  const written = prepareTranslation(x, services, x.claim.candidate)
+  return written === null ? NEXT : whenWritten(x, services, written)
 }
+
+const whenWritten = (x: Exchange, services: Services, written: Promise<boolean>): Promise<StageVerdict> =>
+  written.then(fits => goOn(x, services, fits))
 
 /** The candidate was found to be fit or not, which took a moment. */
 function goOn(x: Exchange, services: Services, fits: boolean): StageResult {

@@ -71,12 +71,14 @@ export const reserve = stage<'tariff', 'hold'>((x, services) => {
   if (!services.ledger.accepting) return refuse(x, services, 'unavailable')
   x.coveredOutput = coveredAtFirst(x, services)
   const held = services.ledger.reserve(account, key, estimate(x, services, 'worst'), moneyLeftMs(x))
-  if (!(held instanceof Promise)) return judge(x, services, held)
-  return countMoneyWait(x, services, held).then(
+  return held instanceof Promise ? whenHeld(x, services, held) : judge(x, services, held)
+})
+
+const whenHeld = (x: Exchange, services: Services, held: Promise<Hold | HoldRefusal>): Promise<StageVerdict> =>
+  countMoneyWait(x, services, held).then(
     answer => judge(x, services, answer),
     error => storeFailed(x, services, error),
   )
-})
 
 /**
  * The output tokens that are held at first, where the hold grows with it. A stream can be stopped when the money ends, a document cannot,
