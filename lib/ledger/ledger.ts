@@ -4,6 +4,15 @@
  * `settler.ts`). For each purse, open holds ≤ leased here, and all leases ≤ credit − spent. So on any number of
  * gateways the open holds of an account never exceed its balance. The same is true of a key's cap and an account's
  * budget, which have purses of their own (`leases.ts`). docs/ledger.md explains the whole.
+ *
+ * After a kill -9:
+ * - Kept is every settlement whose record was written (`journal.ts`). A process on the same machine finds the lock of the journal free
+ *   and sends the settlements to the store, which knows those that it has already (`recovery.ts`).
+ * - The leases go back to their purses after that. Where no process on that machine sees to it, another process does when the
+ *   counter of the dead one has stood still for 120 s (`heartbeat.ts`).
+ * - Lost are the holds, which are in memory alone, and with them the charges of all answers whose record was not written. Their
+ *   clients saw no end of them, so they are not charged, also where the upstream takes money for them.
+ * - Lost are breakers and rests (`lib/channels`) as the process knew them: the next one begins without any.
  */
 import { invariant } from '../base/assert.ts'
 import type { Clock } from '../base/clock.ts'

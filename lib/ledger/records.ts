@@ -1,4 +1,11 @@
-/** Records of the journal, written and read. `store/books/settlement.ts` says what a record is. */
+/**
+ * Records of the journal, written and read. `store/books/settlement.ts` says what a record is.
+ *
+ * The version of a record is its mark, `RECORD_MARK`: a digest of the names of its fields in their order, and of nothing else. A journal
+ * with another mark stops the start (`wantOwnRecords`) or is left alone (`NotOurs`); one with an equal mark is applied, whatever program
+ * wrote it. So a field that is to mean something else needs another name. The tables of the store have a digest of their own
+ * (`store/schema.ts`), and prices the number `PRICE_FORMAT` (`store/catalogue/prices.ts`).
+ */
 import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { crc32 } from 'node:zlib'

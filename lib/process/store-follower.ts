@@ -1,7 +1,8 @@
 /**
  * Brings a serving process up to what others wrote to the store: other gateways, `gateway apply`, the admin API. The
  * store numbers its changes; the follower asks again and again for those after the last one it has seen. While the
- * store is away, the process serves from memory.
+ * store is away, the process serves from memory. When its last heartbeat is 90 s old it is fenced (`lib/ledger/heartbeat.ts`): it
+ * refuses new requests that are charged until the store takes a heartbeat again.
  */
 import type { Clock } from '../base/clock.ts'
 import { Rounds } from '../base/rounds.ts'

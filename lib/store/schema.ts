@@ -2,7 +2,10 @@
  * The schema of the store: all tables, and the digest of them by which a store says that its tables are these.
  *
  * The digest changes with every edit of a table. A store with another one was made by another version of this program: it is refused
- * with words, and nothing in it is changed.
+ * with words, and nothing in it is changed. A version is nothing but this digest: two programs with equal tables take each other's
+ * stores, whatever else differs between them. So a column that is to mean something else needs another name. Two other marks tell
+ * versions apart: `RECORD_MARK` that of the journal's records (`lib/ledger/records.ts`), and `PRICE_FORMAT` that of the prices in the
+ * column `doc` (`catalogue/prices.ts`), which programs with equal tables may write differently.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { ACCOUNTS } from './accounts/accounts.ts'

@@ -117,7 +117,10 @@ export class Store {
     this.chain = chainStatements(driver)
   }
 
-  /** Proves the engine, then makes the tables unless they are there. Throws where another version of the program made them. */
+  /**
+   * Proves the engine and makes the tables unless they are there. It changes no table that exists: it throws where those of the store
+   * are another version's.
+   */
   migrate(): Promise<void> {
     return makeTables(this.#driver)
   }

@@ -74,9 +74,9 @@ export interface UsageRow extends RowCounts {
   answerId: string | null
   /** Fingerprint (`CompiledKey.fingerprint`) of the upstream key that made the answer; null = no later request can continue the answer by its id. */
   upstreamKey: string | null
-  /** Version of the model's price when the money was held; null = not recorded. */
+  /** Version of the model's price when the body of the request was complete; null = not recorded. */
   priceVersion: number | null
-  /** Multiplier of the group, in millionths, when the money was held; null = not recorded. */
+  /** Multiplier of the group, in millionths, at the same moment; null = not recorded. */
   multiplier: number | null
   /** The receipt: the products that the charge is the sum of. */
   lines: readonly Line[]

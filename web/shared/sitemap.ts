@@ -1,7 +1,8 @@
 /**
  * Every page of the console: its address, its module in the folder `pages`, where its link stands, and its title. The
  * server makes routes from this table, the browser its navigation; so this file imports nothing but what roles may do.
- * `web/base/page.ts` says what a page's module is; what the server writes into a page is a line of DATA in `lib/console/site.ts`.
+ * `web/base/page.ts` says what a page's module is; what the server writes into a page is a line of DATA in `lib/console/site.ts`. A
+ * page that people read without a script is a line of DRAWN in `web/pages/drawn.ts`, too.
  */
 import type { Role } from '../../lib/base/people.ts'
 import { may, type RolePower } from './roles.ts'

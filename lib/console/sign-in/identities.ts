@@ -11,7 +11,7 @@ import type { Store } from '../../store/store.ts'
 import type { PersonalToken } from '../../store/people/records.ts'
 
 const DAY_S = 86_400
-/** The store ends sessions by itself; this only makes the cookie outlive the browser. */
+/** No session is longer, and many are shorter (`endOf`): this only makes the cookie outlive the browser. */
 const SESSION_S = 30 * DAY_S
 const DEVICE_S = 400 * DAY_S
 

@@ -1,6 +1,7 @@
 /**
- * The settlement of an exchange: what was used (`usage.ts`) is charged at the tariff of the hold, once, and becomes a row with the
- * receipt of the charge. The client may see the end of its answer when the charge is kept.
+ * The settlement of an exchange: what was used (`usage.ts`) is charged once, and becomes a row with the receipt of the charge. The
+ * client may see the end of its answer when the charge is kept. The prices are those of the newest world at the moment when the body
+ * was complete: `confirm` (`stages/key.ts`) puts the exchange into that world, and `price` (`stages/money.ts`) takes the tariff of it.
  *
  * Attempts whose answers do not count have rows of their own where their upstreams take money for them: an answer that was taken back
  * and another one given in its place, and an attempt that was closed because the one beside it was faster. They have a cost and nothing
@@ -42,6 +43,8 @@ interface Charged extends Ended {
 const NO_KINDS: readonly CountedKind[] = []
 const NO_LINES: readonly Line[] = []
 const NO_ROWS: readonly UsageRow[] = []
+/** What the row of an attempt has in common with the row of its request. The compiler wants every other field here or in `rowsOf`. */
+type Shared = 'accountId' | 'keyId' | 'group' | 'protocol' | 'model' | 'priceVersion' | 'multiplier' | 'clientRequestId'
 /** The columns of an attempt that nobody is charged for. */
 const UNCHARGED = {
   ...rowCounts(noUsage()),
@@ -219,9 +222,7 @@ function rowsOf(x: Exchange, row: UsageRow, givenUp: readonly GivenUp[]): readon
       ? costOfUncharged(x, { how, reading: takenBack, delivered: null, hidden: null, channel })
       : null
     if (cost === null || cost === ZERO) continue
-    rows.push({
-      ...row,
-      ...UNCHARGED,
+    const own: Omit<UsageRow, Shared | keyof typeof UNCHARGED> = {
       requestId: attemptId(x.id, rows.length + 1),
       status: attempt.status,
       end: takenBack === null ? 'upstream_cut' : 'upstream_error',
@@ -232,7 +233,8 @@ function rowsOf(x: Exchange, row: UsageRow, givenUp: readonly GivenUp[]): readon
       askedMs: whole(attempt.startedMs - x.startedMs),
       attempts: [note],
       upstreamId: upstreamIdOf(attempt),
-    })
+    }
+    rows.push({ ...row, ...UNCHARGED, ...own })
   }
   return rows
 }

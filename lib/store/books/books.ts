@@ -136,7 +136,7 @@ async function pay(tx: Transaction, doubt: Doubt, ticket: string): Promise<void>
   }
 }
 
-/** The result of `Store.lease`. */
+/** The result of `store.books.lease`. */
 export interface Grant {
   /** What was added to the lease. 0 when less than `need` was free, unless the call was `partial`. */
   granted: Micro
@@ -153,7 +153,7 @@ const PLENTY = 16
 
 /**
  * How much of `free` is granted to a process that needs `need` and would like `want`. The rules leave money for other
- * processes; see `Store.lease` for `partial`.
+ * processes; see `store.books.lease` for `partial`.
  */
 export function slice(free: number, need: number, want: number, partial: boolean): number {
   if (free < need) return partial ? Math.max(0, free) : 0

@@ -32,7 +32,7 @@ export interface Settlement {
 /** Settlements to be booked: as they are, or as the bytes of records, which have been checked. */
 export type Batch = readonly Settlement[] | Uint8Array
 
-/** The result of `Store.settle`. Each settlement of the batch is either new or in one of the three lists. */
+/** The result of `store.books.settle`. Each settlement of the batch is either new or in one of the three lists. */
 export interface Settled {
   /** How many were new and are in the books now. */
   applied: number

@@ -23,7 +23,7 @@ export const APPLIED_ROWS: Table = {
 export interface RowDigests {
   row: string
   price: string
-  /** A signature of the row's credentials, made by `Store.sign`. */
+  /** A signature of the row's credentials, made by `store.catalogue.sign`. */
   secret: string
 }
 

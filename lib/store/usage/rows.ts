@@ -1,7 +1,8 @@
 /**
  * The rows of the usage log. `FIELDS` is the one list of what a usage row keeps: the table, what is inserted and read back, and the
- * records of the journal follow from it. A new field stands in `UsageRow` (`lib/terms/usage-row.ts`) and here; its value comes from
- * `lib/exchange/relay/charge.ts`, and people see it by a row of `lib/operations/usage/columns.ts`.
+ * records of the journal follow from it. A new field stands in `UsageRow` (`lib/terms/usage-row.ts`) and here. Its values come from
+ * `lib/exchange/relay/charge.ts`: that of a request, and in `UNCHARGED` that of an attempt which costs nobody but the operator. People
+ * see it by a row of `lib/operations/usage/columns.ts`.
  */
 import { CODE_LENGTH, NAME_LENGTH, type Table } from '../base/tables.ts'
 import { timeOfId } from '../../base/ids.ts'
