@@ -11,7 +11,7 @@ import type { KeyEntry } from '../../access/keys.ts'
 import { type ErrorName, ERRORS } from '../../base/errors.ts'
 import { attemptId } from '../../base/ids.ts'
 import { type Micro, micro, subtract, ZERO } from '../../base/money.ts'
-import type { CommitGroup, Hold } from '../../ledger/ledger.ts'
+import type { CommitGroup, Hold, Waiting } from '../../ledger/ledger.ts'
 import type { Bill, BilledAnswer, Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/requests/facts.ts'
 import type { Pass } from '../../protocols/words/reports.ts'
@@ -81,10 +81,10 @@ export class ExchangeCharge {
     return this.#group?.kept ?? true
   }
 
-  /** In the order of the calls, when the charge is surely kept; at once when there is none. `act` may not throw. */
-  whenKept(act: () => void): void {
-    if (this.#group === null) act()
-    else this.#group.whenKept(act)
+  /** In the order of the calls, when the charge is surely kept; at once when there is none. */
+  whenKept(act: () => void, waiting: Waiting): void {
+    if (this.#group === null) waiting.ifOpen(act)
+    else this.#group.whenKept(act, waiting)
   }
 
   /** More of the answer has come than was charged, so what comes is no part of it. */

@@ -14,6 +14,7 @@ import type { AtKind } from '../../protocols/protocol.ts'
 import type { Meter } from '../../protocols/answers/meter.ts'
 import { decimal, inUsd } from '../../base/money.ts'
 import type { Protocol } from '../../protocols/names.ts'
+import type { ProtocolRow } from '../../protocols/protocol.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import { type AnswerChange, changesOf, type CostTold, type WantedChanges } from '../../protocols/answers/changes.ts'
 import type { TranslatedRequest } from '../../translate/ask.ts'
@@ -25,6 +26,8 @@ import { fail } from '../record/ending.ts'
 import { mostOutputOf, SEEN_WHOLLY } from '../record/need.ts'
 import { asksCost, wantsArray, wantsEvents } from '../record/request.ts'
 import type { Services } from '../record/services.ts'
+import type { Hold } from '../../ledger/ledger.ts'
+import type { ImageLinks } from '../../config/config.ts'
 import { Growth } from './growth.ts'
 import { linksFor, type PictureLinks } from './picture-links.ts'
 import { Translation } from './translation.ts'
@@ -177,15 +180,7 @@ export class Reading {
       sound: facts ?? undefined,
       bodyBytes: length === undefined || isEncoded ? undefined : Number(length),
     })
-    this.decoder = isEncoded
-      ? decoderFor(encoding, {
-          onDecoded: chunk => {
-            this.meter.feed(chunk, chunk.toString('latin1'))
-            if (translated !== null) events.onPlain(chunk, this)
-          },
-          onFault: error => fail(x, services, error),
-        })
-      : null
+    this.decoder = isEncoded ? this.#decoderFor(encoding, x, services, translated) : null
     this.unreadable = isEncoded && translated !== null && this.decoder === null
     this.translation = translated === null ? null : new Translation(x, services, translated, this.#asEvents)
     const asked = row.asksForUsage && facts?.stream === true && !facts.includeUsage
@@ -199,13 +194,38 @@ export class Reading {
     this.links =
       this.#asEvents || isEncoded || translated !== null || settings === null
         ? null
-        : linksFor(x, services, row, settings, {
-            send: bytes => events.onLinked(bytes),
-            onCaughtUp: () => events.onCaughtUp(),
-          })
-    this.growth = lengthStop && hold !== null ? new Growth(x, services, hold, () => events.onGrown()) : null
+        : this.#linksFor(x, services, row, settings)
+    this.growth = lengthStop && hold !== null ? this.#growthFor(x, services, hold) : null
     this.#terminalIsLast = row.terminalIsLast
     this.#hiddenRatio = facts === null ? SEEN_WHOLLY : services.stats.hiddenRatio(x.model, facts.effort)
+  }
+
+  // what has closures is made in methods of its own: V8 takes memory for what they capture at the entry of the method
+
+  #decoderFor(
+    encoding: string,
+    x: Exchange,
+    services: Services,
+    translated: TranslatedRequest | null,
+  ): SideDecoder | null {
+    return decoderFor(encoding, {
+      onDecoded: chunk => {
+        this.meter.feed(chunk, chunk.toString('latin1'))
+        if (translated !== null) this.#events.onPlain(chunk, this)
+      },
+      onFault: error => fail(x, services, error),
+    })
+  }
+
+  #linksFor(x: Exchange, services: Services, row: ProtocolRow, settings: ImageLinks): PictureLinks | null {
+    return linksFor(x, services, row, settings, {
+      send: bytes => this.#events.onLinked(bytes),
+      onCaughtUp: () => this.#events.onCaughtUp(),
+    })
+  }
+
+  #growthFor(x: Exchange, services: Services, hold: Hold): Growth {
+    return new Growth(x, services, hold, () => this.#events.onGrown())
   }
 
   /**

@@ -46,7 +46,7 @@ export class WaysOut {
 
   /** Acts in the order of the calls, when the charge is surely kept. */
   whenKept(act: () => void): void {
-    this.charge.whenKept(() => this.ifOpen(act))
+    this.charge.whenKept(act, this)
   }
 
   /** Acts when the client was told all that came, which takes a moment where pictures become links. */
