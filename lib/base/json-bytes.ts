@@ -9,8 +9,11 @@ const ZERO = 0x30
 const BACKSLASH = 0x5c
 const TILDE = 0x7e
 const SPACE = 0x20
-/** The most bytes that one UTF-16 unit of a text comes to: `\u0000`. */
+/** The most bytes that one UTF-16 unit of a text comes to: `\u0000`; and of one that is written as it is. */
 const UNIT_BYTES = 6
+const RAW_UNIT_BYTES = 3
+/** A longer text is written by the engine, which costs as much as a loop over so many characters. */
+const LOOPED = 32
 /** The most bytes of a number, or `null`, and of what stands around a value. */
 const VALUE_BYTES = 32
 
@@ -34,13 +37,22 @@ export class JsonBytes {
     this.bytes = larger
   }
 
-  /** Writes ASCII as it is. */
-  raw(ascii: string): void {
-    this.#want(ascii.length)
+  /** Writes a text as it is. */
+  raw(text: string): void {
+    this.#want(text.length * RAW_UNIT_BYTES)
     const { bytes } = this
     const at = this.length
-    for (let i = 0; i < ascii.length; i++) bytes[at + i] = ascii.charCodeAt(i)
-    this.length = at + ascii.length
+    const looped = text.length > LOOPED ? 0 : text.length
+    let i = 0
+    while (i < looped && (bytes[at + i] = text.charCodeAt(i)) <= TILDE) i++
+    this.length = at + (i === text.length ? i : bytes.write(text, at))
+  }
+
+  /** Writes bytes as they are: those of a text that is written again and again cost a third of what the text does. */
+  copy(text: Uint8Array): void {
+    this.#want(text.length)
+    this.bytes.set(text, this.length)
+    this.length += text.length
   }
 
   /** Writes a value and a comma. */

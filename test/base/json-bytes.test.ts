@@ -68,6 +68,17 @@ t.test(
   },
 )
 
+t.test('a text that is written as it is has the bytes of its UTF-8', async t => {
+  const random = seeded(t)
+  const json = new JsonBytes(1)
+  for (let i = 0; i < 300; i++) {
+    json.length = 0
+    const texts = Array.from({ length: random.int(0, 20) }, () => someText(random))
+    for (const text of texts) json.raw(text)
+    t.strictSame(json.bytes.subarray(0, json.length), Buffer.concat(texts.map(text => Buffer.from(text))))
+  }
+})
+
 t.test('what was written becomes a text, whatever it is', async t => {
   const random = seeded(t)
   for (let i = 0; i < 300; i++) {

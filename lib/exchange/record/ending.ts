@@ -9,7 +9,7 @@ import type { Services } from './services.ts'
 import type { KeyEntry } from '../../access/keys.ts'
 import { addressOf, dropBody, takeMemory } from './request.ts'
 import { StoreUnavailable } from '../../store/base/errors.ts'
-import { logLine, quoted, quotedFromClient } from '../../base/log.ts'
+import { beginLine, endLine, quoted, quotedFromClient } from '../../base/log.ts'
 import { formatMicro } from '../../base/money.ts'
 import type { Protocol } from '../../protocols/names.ts'
 import type { UsageRow } from '../../terms/usage-row.ts'
@@ -196,8 +196,8 @@ function count(x: Exchange, { metrics }: Services, totalMs: number): void {
   if (row.firstByteMs !== null) metrics.firstByte(row.protocol, row.channel, row.firstByteMs / 1000)
 }
 
-// --- the line of the log that each request has, put together by hand, of few pieces: what the lines of a key, or of an address of the API,
-// have in common is made once, as one flat text, because the pieces of a text are all walked over when it is written
+// --- the line of the log that each request has, written by hand, in few pieces: what the lines of a key, or of an address of the API,
+// have in common is made once, as bytes
 
 /** What stands between the id and the status. */
 interface Asked {
@@ -206,7 +206,7 @@ interface Asked {
   /** Up to the model. */
   text: string
   /** With a model and what follows it, by the models of the catalogue. */
-  readonly ofModels: Map<string, string>
+  readonly ofModels: Map<string, Buffer>
 }
 
 /** By the listener and the path, of endpoints that have one path. */
@@ -214,21 +214,21 @@ const askedAt: Readonly<Record<ListenerName, Map<string, Asked>>> = { main: new 
 /** Texts that are kept under names, which may change while the process runs. */
 const MOST_TEXTS = 1000
 
-function kept(texts: Map<string, string>, name: string, text: string): string {
+function kept(texts: Map<string, Buffer>, name: string, text: Buffer): Buffer {
   if (texts.size >= MOST_TEXTS) texts.clear()
   texts.set(name, text)
   return text
 }
 
-const withModel = (text: string, model: string): string => [text, quotedFromClient(model), ',"status":'].join('')
+const withModel = (text: string, model: string): Buffer => Buffer.from(`${text}${quotedFromClient(model)},"status":`)
 
-function asked({ listener, method, path, protocol, target, model, world }: Exchange): string {
+function asked({ listener, method, path, protocol, target, model, world }: Exchange): Buffer {
   const ofPaths = askedAt[listener]
   let known = ofPaths.get(path)
   if (known?.method !== method || known.protocol !== protocol) {
     const ofProtocol = protocol === null ? 'null' : `"${protocol}"`
-    const parts = ['","listener":"', listener, '","method":', quoted(method), ',"path":', quotedFromClient(path)]
-    const text = [...parts, ',"protocol":', ofProtocol, ',"model":'].join('')
+    const ofPath = `","listener":"${listener}","method":${quoted(method)},"path":${quotedFromClient(path)}`
+    const text = `${ofPath},"protocol":${ofProtocol},"model":`
     if (target === null || target.model !== null) return withModel(text, model)
     known = { method, protocol, text, ofModels: new Map() }
     ofPaths.set(path, known)
@@ -241,38 +241,55 @@ function asked({ listener, method, path, protocol, target, model, world }: Excha
 }
 
 /** What stands between the attempts and the charge, by the channel, of answers that came to their end and have a report. */
-const ofChannels = new Map<string, string>()
+const ofChannels = new Map<string, Buffer>()
 
-function answered({ channel, end, basis }: UsageRow): string {
+function answered({ channel, end, basis }: UsageRow): Buffer {
   const isUsual = end === 'completed' && basis === 'reported'
   const known = isUsual ? ofChannels.get(channel) : undefined
   if (known !== undefined) return known
-  const text = [',"channel":', quoted(channel), ',"end":"', end, '","basis":"', basis, '","charge":"'].join('')
+  const text = Buffer.from(`,"channel":${quoted(channel)},"end":"${end}","basis":"${basis}","charge":"`)
   return isUsual ? kept(ofChannels, channel, text) : text
 }
 
 /** Texts of keys, each with the address from which its key was used last. */
-const ofKeys = new WeakMap<KeyEntry, { address: string; text: string }>()
+const ofKeys = new WeakMap<KeyEntry, { address: string; text: Buffer }>()
 
-function ofSender(entry: KeyEntry | null, address: string): string {
-  if (entry === null) return quoted(address)
+function ofSender(entry: KeyEntry | null, address: string): Buffer {
+  if (entry === null) return Buffer.from(quoted(address))
   const known = ofKeys.get(entry)
   if (known?.address === address) return known.text
   const { account, key } = entry
-  const ofAccount = [quoted(address), ',"account":', account.id, ',"account_name":', quoted(account.name)]
-  const text = [...ofAccount, ',"key":', key.id, ',"key_name":', quoted(key.name)].join('')
+  const ofAccount = `${quoted(address)},"account":${account.id},"account_name":${quoted(account.name)}`
+  const text = Buffer.from(`${ofAccount},"key":${key.id},"key_name":${quoted(key.name)}`)
   ofKeys.set(entry, { address, text })
   return text
 }
 
 function log(x: Exchange, { log }: Services, nowMs: number, totalMs: number): void {
+  const line = beginLine(log, nowMs)
+  if (line === null) return
   const { row, entry, refusal } = x
-  let line = `"id":"${x.id}${asked(x)}${x.status}`
-  line += refusal === null ? ',"refusal":null,"address":' : `,"refusal":"${refusal}","address":`
-  line += `${ofSender(entry, addressOf(x))},"attempts":${x.attempts}`
+  line.raw('"id":"')
+  line.raw(x.id)
+  line.copy(asked(x))
+  line.value(x.status)
+  line.raw(',"refusal":')
+  line.value(refusal)
+  line.raw(',"address":')
+  line.copy(ofSender(entry, addressOf(x)))
+  line.raw(',"attempts":')
+  line.value(x.attempts)
   if (row !== null) {
-    line += `${answered(row)}${formatMicro(row.charge)}","input":${row.input},"output":${row.output}`
-    line += `,"first_byte_ms":${row.firstByteMs}`
+    line.copy(answered(row))
+    line.raw(formatMicro(row.charge))
+    line.raw('","input":')
+    line.value(row.input)
+    line.raw(',"output":')
+    line.value(row.output)
+    line.raw(',"first_byte_ms":')
+    line.value(row.firstByteMs)
   }
-  logLine(log, nowMs, `${line},"duration_ms":${Math.round(totalMs)}`)
+  line.raw(',"duration_ms":')
+  line.value(Math.round(totalMs))
+  endLine(log)
 }
