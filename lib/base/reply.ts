@@ -142,8 +142,14 @@ export class Reply {
     this.#ended = true
     if (this.#req.complete) {
       this.#put(pieces, true)
-      whenTaken(this.#res.socket, error => this.#finish(error))
-    } else this.#put(pieces, true, error => this.#finish(error)) // a turn later: `node:http` may be in the middle of this request
+      const { socket } = this.#res
+      if (socket !== null && hasTaken(socket)) this.#finish()
+      else whenTaken(socket, this.#finisher)
+    } else this.#put(pieces, true, this.#finisher) // a turn later: `node:http` may be in the middle of this request
+  }
+
+  get #finisher(): (error?: Error | null) => void {
+    return error => this.#finish(error)
   }
 
   /** Writes these bytes and cuts the connection. */
@@ -192,7 +198,7 @@ export class Reply {
     return room
   }
 
-  #finish(error?: Error | null): void {
+  #finish(error: Error | null = null): void {
     const { socket } = this.#res
     if (error || socket === null) return
     const { complete } = this.#req
@@ -209,13 +215,16 @@ export class Reply {
   }
 }
 
+const hasTaken = ({ writable, writableLength, errored }: Socket): boolean =>
+  writable && writableLength === 0 && errored === null
+
 /**
  * Calls `act` when a socket has taken all that was written to it: mostly at once. A callback of its `write` would cost a turn of the queue
  * of ticks all the same.
  */
 export function whenTaken(socket: Socket | null, act: (error?: Error | null) => void): void {
   if (!socket?.writable) return // it is closing, and says so by its events
-  if (socket.writableLength === 0 && socket.errored === null) act()
+  if (hasTaken(socket)) act()
   else socket.write(NOTHING, act)
 }
 

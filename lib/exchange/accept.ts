@@ -28,7 +28,7 @@ export function accept(
   x.keyHash = keyHash
   res.on('close', () => onClose(x, services))
   req.on('error', ignore) // a broken connection closes the response too, and that ends the exchange
-  guard(x, services, () => serve(x, services))
+  guard(x, services, serve)
   return x
 }
 

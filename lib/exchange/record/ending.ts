@@ -121,9 +121,9 @@ export function fail(x: Exchange, services: Services, error: unknown): void {
 }
 
 /** Runs what an event asks for: what is thrown on the way ends this exchange and reaches nobody else. */
-export function guard(x: Exchange, services: Services, act: () => void): void {
+export function guard(x: Exchange, services: Services, act: (x: Exchange, services: Services) => void): void {
   try {
-    act()
+    act(x, services)
   } catch (error) {
     fail(x, services, error)
   }
@@ -134,8 +134,10 @@ export function onClose(x: Exchange, services: Services): void {
   x.closed = true
   x.left = !x.answered
   if (x.relay === null || x.relay.state.isEnding) finish(x, services)
-  else if (x.left) guard(x, services, () => x.relay?.leave())
+  else if (x.left) guard(x, services, leave)
 }
+
+const leave = (x: Exchange): void => x.relay?.leave()
 
 /** A store that does not answer is a 503, never a refusal that blames the client. Any other error is a fault of ours. */
 export function storeFailed(x: Exchange, services: Services, error: unknown): StageVerdict {
@@ -197,7 +199,9 @@ function count(x: Exchange, { metrics }: Services, totalMs: number): void {
 }
 
 // --- the line of the log that each request has, written by hand, in few pieces: what the lines of a key, or of an address of the API,
-// have in common is made once, as bytes
+// have in common is made once, as bytes, which do not keep others of Buffer's pool in memory
+
+const utf8 = new TextEncoder()
 
 /** What stands between the id and the status. */
 interface Asked {
@@ -206,7 +210,7 @@ interface Asked {
   /** Up to the model. */
   text: string
   /** With a model and what follows it, by the models of the catalogue. */
-  readonly ofModels: Map<string, Buffer>
+  readonly ofModels: Map<string, Uint8Array>
 }
 
 /** By the listener and the path, of endpoints that have one path. */
@@ -214,15 +218,16 @@ const askedAt: Readonly<Record<ListenerName, Map<string, Asked>>> = { main: new 
 /** Texts that are kept under names, which may change while the process runs. */
 const MOST_TEXTS = 1000
 
-function kept(texts: Map<string, Buffer>, name: string, text: Buffer): Buffer {
+function kept(texts: Map<string, Uint8Array>, name: string, text: Uint8Array): Uint8Array {
   if (texts.size >= MOST_TEXTS) texts.clear()
   texts.set(name, text)
   return text
 }
 
-const withModel = (text: string, model: string): Buffer => Buffer.from(`${text}${quotedFromClient(model)},"status":`)
+const withModel = (text: string, model: string): Uint8Array =>
+  utf8.encode(`${text}${quotedFromClient(model)},"status":`)
 
-function asked({ listener, method, path, protocol, target, model, world }: Exchange): Buffer {
+function asked({ listener, method, path, protocol, target, model, world }: Exchange): Uint8Array {
   const ofPaths = askedAt[listener]
   let known = ofPaths.get(path)
   if (known?.method !== method || known.protocol !== protocol) {
@@ -241,26 +246,26 @@ function asked({ listener, method, path, protocol, target, model, world }: Excha
 }
 
 /** What stands between the attempts and the charge, by the channel, of answers that came to their end and have a report. */
-const ofChannels = new Map<string, Buffer>()
+const ofChannels = new Map<string, Uint8Array>()
 
-function answered({ channel, end, basis }: UsageRow): Buffer {
+function answered({ channel, end, basis }: UsageRow): Uint8Array {
   const isUsual = end === 'completed' && basis === 'reported'
   const known = isUsual ? ofChannels.get(channel) : undefined
   if (known !== undefined) return known
-  const text = Buffer.from(`,"channel":${quoted(channel)},"end":"${end}","basis":"${basis}","charge":"`)
+  const text = utf8.encode(`,"channel":${quoted(channel)},"end":"${end}","basis":"${basis}","charge":"`)
   return isUsual ? kept(ofChannels, channel, text) : text
 }
 
 /** Texts of keys, each with the address from which its key was used last. */
-const ofKeys = new WeakMap<KeyEntry, { address: string; text: Buffer }>()
+const ofKeys = new WeakMap<KeyEntry, { address: string; text: Uint8Array }>()
 
-function ofSender(entry: KeyEntry | null, address: string): Buffer {
-  if (entry === null) return Buffer.from(quoted(address))
+function ofSender(entry: KeyEntry | null, address: string): Uint8Array {
+  if (entry === null) return utf8.encode(quoted(address))
   const known = ofKeys.get(entry)
   if (known?.address === address) return known.text
   const { account, key } = entry
   const ofAccount = `${quoted(address)},"account":${account.id},"account_name":${quoted(account.name)}`
-  const text = Buffer.from(`${ofAccount},"key":${key.id},"key_name":${quoted(key.name)}`)
+  const text = utf8.encode(`${ofAccount},"key":${key.id},"key_name":${quoted(key.name)}`)
   ofKeys.set(entry, { address, text })
   return text
 }

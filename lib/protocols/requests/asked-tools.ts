@@ -16,7 +16,7 @@ import {
   type ToolCost,
   USUAL_SIZE,
 } from '../words/server-tools.ts'
-import type { Draft } from './facts.ts'
+import { added, type Draft } from './facts.ts'
 import { type PlaceFrame, Place, type Read } from './places.ts'
 import * as read from './readers.ts'
 
@@ -37,7 +37,17 @@ function note(
 ) {
   if (cost === 'free') return
   if (draft.tools.length === MOST_TOOLS) draft.invalid ??= 'tools'
-  else draft.tools.push({ stem, cost, name: name === UNREADABLE ? 'type' : name, uses, size, place, always, forced })
+  else
+    draft.tools = added(draft.tools, {
+      stem,
+      cost,
+      name: name === UNREADABLE ? 'type' : name,
+      uses,
+      size,
+      place,
+      always,
+      forced,
+    })
 }
 
 /** An element of a list of tools ends: where it stands among the others. null = it is no element of a list. */
@@ -191,7 +201,7 @@ export function withSwitches(place: Place): Place {
 // --- what has to be used
 
 const choose = (draft: Draft, name: string): void => {
-  if (draft.chosen.length < MOST_TOOLS) draft.chosen.push(name)
+  if (draft.chosen.length < MOST_TOOLS) draft.chosen = added(draft.chosen, name)
 }
 const ANY = new Set(['any', 'required'])
 const chosenName: Read = (draft, value) => {

@@ -134,6 +134,16 @@ export const LONG_STRING_BYTES = 4096
 /** How the strings begin in which clients keep the state of an upstream of another protocol for us, plain and in base64. */
 export const STATE_STARTS = ['gw', 'Z3'].map(startOf)
 
+/** A list of what nearly no body has: it is the same in all of them, and `added` makes another one. */
+const NONE: never[] = Object.freeze([]) as unknown as never[]
+
+/** The list with one more element. The list of the facts is to be replaced by it. */
+export function added<T>(list: T[], one: T): T[] {
+  if (list === NONE) return [one]
+  list.push(one)
+  return list
+}
+
 export class Facts {
   /** Top-level `model`, decoded; null = missing. */
   model: string | null = null
@@ -142,7 +152,7 @@ export class Facts {
   /** The value of the member `model`, quotes included. */
   modelSpan: Span | null = null
   /** The places in which the body names the model of the path again, where all of them are to be replaced together. */
-  readonly repeatedModels: Span[] = []
+  readonly repeatedModels: readonly Span[] = NONE
   stream = false
   /**
    * The largest number of output tokens that the body names, whatever the name, with what it predicts, which is billed beside it
@@ -180,7 +190,7 @@ export class Facts {
   /** The uses of all tools of the upstream together; null = not limited. */
   maxToolCalls: number | null = null
   /** The tools that are not free. */
-  readonly tools: readonly AskedTool[] = []
+  readonly tools: readonly AskedTool[] = NONE
   /** Units of search that the request comes to at most; 1 = it is no rerank request. */
   units = 1
   /** Searches of the web that the upstream may make, and uses of its other tools. */
@@ -189,14 +199,14 @@ export class Facts {
   /** Searches that are left out of the body, because they are only offered and have no price; null = none are. */
   leftOut: readonly AskedTool[] | null = null
   /** Members of the body that may be left out with them. */
-  readonly removable: Removable[] = []
+  readonly removable: readonly Removable[] = NONE
   /** True when the list of the body itself has a tool that is not left out. */
   keepsTools = false
   /** True when the answer may hold sound, and pictures. */
   answersSound = true
   answersPictures = true
   /** Passes by other models in the course of the answer. */
-  readonly advisors: Advisor[] = []
+  readonly advisors: readonly Advisor[] = NONE
   /** Code points of text that is to be spoken. */
   characters = 0
   /** The most seconds that speaking this text takes. */
@@ -208,7 +218,7 @@ export class Facts {
   /** Bytes of a second of the answer, where plain samples are asked for; null = they are not. */
   soundBytesPerS: number | null = null
   /** Names of other models that the upstream may use for the request. */
-  readonly otherModels: string[] = []
+  readonly otherModels: readonly string[] = NONE
   /** The first field because of which the request is refused: two readers could take it differently, or it names what we do not offer. */
   invalid: string | null = null
   /** The names of tier, speed and place that are asked for. */
@@ -222,12 +232,17 @@ export class Facts {
   /** True when a string of the body begins as one of `STATE_STARTS`. */
   mayHaveState = false
   /** Offsets of the long strings that were come upon, quotes included: start and end of the first, of the second … */
-  readonly longStrings: number[] = []
+  readonly longStrings: readonly number[] = NONE
 }
 
 /** The facts while the body arrives, with what some of them are computed from when it is whole. */
 export class Draft extends Facts {
-  declare readonly tools: AskedTool[]
+  declare repeatedModels: Span[]
+  declare tools: AskedTool[]
+  declare removable: Removable[]
+  declare advisors: Advisor[]
+  declare otherModels: string[]
+  declare longStrings: number[]
   /** The largest of all maxima of output tokens, whatever their names; null = none is named. */
   maximum: number | null = null
   /** Bytes of text that the answer is expected to repeat. */
@@ -261,7 +276,7 @@ export class Draft extends Facts {
   /** The number of elements that the lists of tools have. */
   listedTools = 0
   /** The tools that the request says have to be used: by type or name, any of them, or a search. */
-  readonly chosen: string[] = []
+  chosen: string[] = NONE
   mustUse = false
   forcesSearch = false
   /** True when the answer may hold sound, and pictures; null = nothing says so or otherwise. */

@@ -5,7 +5,7 @@
 
 import { type JsonKind, JsonScanner, type ScanEvents } from '../json/scanner.ts'
 import { REMOVABLE } from './edits.ts'
-import { Draft, type Facts, factsOf, LONG_STRING_BYTES, STATE_STARTS } from './facts.ts'
+import { added, Draft, type Facts, factsOf, LONG_STRING_BYTES, STATE_STARTS } from './facts.ts'
 import { type Field, Names, PlaceFrame, type Place, type Value } from './places.ts'
 
 const MAY_GO = new Names<boolean>()
@@ -113,7 +113,7 @@ class Reader implements ScanEvents {
   #endMember(end: number): void {
     const index = this.#members++
     if (MAY_GO.get(this.#key) && this.#draft.removable.length < REMOVABLE.size)
-      this.#draft.removable.push({
+      this.#draft.removable = added(this.#draft.removable, {
         name: this.#key,
         index,
         start: this.#keyStart,
@@ -164,7 +164,7 @@ class Reader implements ScanEvents {
   member(key: string, kind: JsonKind, start: number, end: number, text: string | null): void {
     const field = kind === 'scalar' ? this.#find(key) : this.#field
     if (this.#depth === 0) this.#endMember(end)
-    if (kind === 'string' && end - start >= LONG_STRING_BYTES) this.#draft.longStrings.push(start, end)
+    if (kind === 'string' && end - start >= LONG_STRING_BYTES) this.#noteLong(start, end)
     if (field === null || field.read === null) return
     const value = this.#value
     value.kind = kind
@@ -172,6 +172,12 @@ class Reader implements ScanEvents {
     value.end = end
     value.text = text
     field.read(this.#draft, value, this.#frame)
+  }
+
+  #noteLong(start: number, end: number): void {
+    const draft = this.#draft
+    draft.longStrings = added(draft.longStrings, start)
+    draft.longStrings.push(end)
   }
 
   end(): Facts | null {

@@ -4,7 +4,7 @@ import { decode, parse, scalarOf } from '../json/text.ts'
 import { ALL_MAXIMA, askedEffort, MAXIMUM_NAMES, type MaximumName, maximumBit, moreEffort } from '../words/maxima.ts'
 import { tierName } from '../words/reports.ts'
 import { MOST_TOKENS, type PictureKind, type TierNames, UNSAID } from '../words/usage.ts'
-import type { Draft } from './facts.ts'
+import { added, type Draft } from './facts.ts'
 import { DATA_HEAD, type PlaceFrame, Place, type Read, type Value } from './places.ts'
 
 /** The most other models that a request may name; no honest request names more. */
@@ -126,7 +126,7 @@ export const repeatedModel = {
     if (name === null || draft.repeatedModels.length >= MOST_REPEATS || !(isFirst || name === draft.model))
       refuse(draft, 'model')
     else {
-      draft.repeatedModels.push({ start: value.start, end: value.end })
+      draft.repeatedModels = added(draft.repeatedModels, { start: value.start, end: value.end })
       if (isFirst) model.read(draft, value)
     }
   },
@@ -137,14 +137,14 @@ export const otherModel = {
   limit: LONGEST_MODEL_NAME,
   read: (draft: Draft, value: Value): void => {
     const name = capturedString(value)
-    if (name !== null && draft.otherModels.length < MOST_MODELS) draft.otherModels.push(name)
+    if (name !== null && draft.otherModels.length < MOST_MODELS) draft.otherModels = added(draft.otherModels, name)
     else if (!isNull(value)) refuse(draft, 'model')
   },
 }
 
 /** Notes a tool by which the upstream asks another model. */
 export function advisor(draft: Draft, { uses, maximum }: PlaceFrame): void {
-  if (draft.advisors.length < MOST_MODELS) draft.advisors.push({ uses, maximum })
+  if (draft.advisors.length < MOST_MODELS) draft.advisors = added(draft.advisors, { uses, maximum })
   else refuse(draft, 'tools')
 }
 
