@@ -25,7 +25,7 @@ const KEPT_ROWS = 'store (rows are kept and not sent)'
 export const DROPPED_ROWS = 'record, journal and store (rows are dropped)'
 
 export const ABLATIONS: readonly Ablation[] = [
-  { name: 'log line', edits: [{ file: ENDING, from: '    log(x, services, totalMs)\n', to: '' }] },
+  { name: 'log line', edits: [{ file: ENDING, from: '    log(x, services, nowMs, totalMs)\n', to: '' }] },
   { name: 'metrics', edits: [{ file: ENDING, from: '    count(x, services, totalMs)\n', to: '' }] },
   {
     name: 'write to the journal',
