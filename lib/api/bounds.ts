@@ -147,6 +147,8 @@ interface Allowance {
 export class CallRates {
   readonly #clock: Clock
   readonly #allowances = latest<string, Allowance>(MOST_CALLERS)
+  /** Apart, or whoever has thousands of addresses could have the allowances of the day forgotten by calls that change nothing. */
+  readonly #changes = latest<string, Allowance>(MOST_CALLERS)
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -177,9 +179,10 @@ export class CallRates {
     const { [kind]: most, withinMs = MINUTE_MS } = MOST[limit]
     const nowMs = this.#clock.monotonic()
     const key = `${limit} ${kind} ${who}`
-    const before = this.#allowances.get(key) ?? { left: most, atMs: nowMs }
+    const allowances = limit === 'changes' ? this.#changes : this.#allowances
+    const before = allowances.get(key) ?? { left: most, atMs: nowMs }
     const now = { left: Math.min(most, before.left + ((nowMs - before.atMs) / withinMs) * most), atMs: nowMs }
-    this.#allowances.set(key, now)
+    allowances.set(key, now)
     return now
   }
 }
@@ -188,12 +191,14 @@ export class CallRates {
 interface ShareBounds {
   ofOne: number
   ofAll: number
+  /** Which part of what others leave one may have; of less than all of it, something is always left for who has nothing. */
+  ofLeft: number
 }
 
 /** Event streams, which stay open as long as somebody looks at a page. */
-export const STREAMS: ShareBounds = { ofOne: 4, ofAll: 200 }
+export const STREAMS: ShareBounds = { ofOne: 4, ofAll: 200, ofLeft: 1 }
 /** Bytes of answers that their callers have not read yet. */
-export const UNREAD_BYTES: ShareBounds = { ofOne: 8 * 1024 * 1024, ofAll: 128 * 1024 * 1024 }
+export const UNREAD_BYTES: ShareBounds = { ofOne: 8 * 1024 * 1024, ofAll: 128 * 1024 * 1024, ofLeft: 1 / 2 }
 
 /** Bounds what callers have at once of something that each of them could take without end. */
 export class Shares {
@@ -205,11 +210,14 @@ export class Shares {
     this.#bounds = bounds
   }
 
-  /** Returns the function that gives it back. Throws ApiError `busy`. One thing of any size may be had by who has none. */
+  /** Returns the function that gives it back. Throws ApiError `busy`. Who has nothing may have one thing that is larger than the bound of one. */
   take(who: string, amount = 1): () => void {
+    if (amount === 0) return () => {}
+    const { ofOne, ofAll, ofLeft } = this.#bounds
     const own = this.#of.get(who) ?? 0
-    const isMuch = own > 0 && own + amount > this.#bounds.ofOne
-    if (isMuch || this.#taken + amount > this.#bounds.ofAll) throw new ApiError('busy')
+    const left = ofAll - (this.#taken - own)
+    const isMuch = own > 0 && own + amount > ofOne
+    if (isMuch || own + amount > (left === ofAll ? left : left * ofLeft)) throw new ApiError('busy')
     this.#of.set(who, own + amount)
     this.#taken += amount
     let isBack = false

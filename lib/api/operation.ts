@@ -165,6 +165,11 @@ interface OperationRow<D = never, P = unknown, Q = unknown, B = unknown> {
   stepUp?: true
   /** For reads of an account: false = operators that are no members of the account may not make it in their place. */
   viewAs?: false
+  /**
+   * Shuts out somebody else who has got in, or is asked on the way to that: it waits only for such calls of its own session, and is
+   * not refused for the number of changes in a day.
+   */
+  protects?: true
   limit?: CallLimit
   path?: z.ZodType<P>
   query?: z.ZodType<Q>

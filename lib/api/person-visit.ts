@@ -106,15 +106,15 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
     rates.take(limit, 'ip', networkOf(ip))
     const identity = await this.#identify(ip)
     this.#identity = identity
-    if (identity !== null) rates.take(limit, 'user', String(identity.user.id))
+    // who has got hold of a token uses up nothing of what its user may do in sessions
+    const user = identity === null ? '' : `${identity.user.id}${identity.tokenId === null ? '' : ' by token'}`
+    if (identity !== null) rates.take(limit, 'user', user)
     const standing = await this.#admitCaller(row, names, identity)
     const sent = await this.#sent(row, names)
     const more = (row.counts as ((body: unknown) => number) | undefined)?.(sent.body) ?? 1
-    if (identity !== null && more > 1) rates.take(limit, 'user', String(identity.user.id), more - 1)
-    if (identity !== null && limit === 'write' && row.answer.body !== 'handed over')
-      rates.take('changes', 'user', String(identity.user.id), more)
+    if (identity !== null && more > 1) rates.take(limit, 'user', user, more - 1)
     const isChange = identity !== null && row.effect !== 'read' && row.answer.body !== 'handed over'
-    const leave = isChange ? await this.parts.changes.take(String(identity.user.id)) : null
+    const leave = isChange ? await this.#turn(row, user, identity.sessionId, more) : null
     try {
       // a body may be under way for seconds, as may be changes before this one; meanwhile its sender may have lost what it may do
       const isLater = identity !== null && (isChange || hasBody(this.req))
@@ -124,6 +124,14 @@ export class PersonVisit<D> extends Visit<D, PersonVisitParts<D>> {
     } finally {
       leave?.()
     }
+  }
+
+  /** Counts changes into the day, and waits until they may be made. Signing in goes as what protects a user, for whom somebody else may use up the rest. */
+  #turn({ protects, who }: Operation<D>, user: string, sessionId: number | null, changes: number) {
+    const isFirst = protects === true || who === 'anyone'
+    const waitS = this.parts.rates.waitS('changes', 'user', user, changes)
+    if (waitS !== null && !isFirst) throw new ApiError('too_many_calls', [], waitS)
+    return this.parts.changes.take(isFirst ? `${user} in ${sessionId}` : user)
   }
 
   #asker(identity: Identity | null, standing: Standing, ip: string): Pick<Call, 'caller' | 'account' | 'cookies'> {

@@ -10,8 +10,9 @@ import { z } from 'zod'
 import { CallRates } from '../../lib/api/bounds.ts'
 import { operation } from '../../lib/api/operation.ts'
 import { applyCatalog } from '../../lib/operations/catalogue/apply.ts'
+import { OPERATIONS } from '../../lib/console/api/rows.ts'
 import { parseCatalog } from '../../lib/catalog/catalog.ts'
-import { identity, request, serveApi } from './support/api.ts'
+import { identity, request, type Served, serveApi } from './support/api.ts'
 import { TestClock } from '../support/clock.ts'
 import { until } from '../support/wait.ts'
 import { openConsole } from '../console/support/console.ts'
@@ -65,6 +66,131 @@ t.test('a day has a bound of its own, because the lines are kept for good', asyn
   t.equal(change(), 9)
   clock.advance(24 * 3_600_000)
   t.equal(rates.waitS('changes', 'user', '1', 10_000), null)
+})
+
+t.test('thousands of callers of other kinds do not have it forgotten', async t => {
+  const rates = new CallRates(new TestClock())
+  t.equal(rates.waitS('changes', 'user', '1', 10_000), null)
+  for (let i = 0; i < 10_001; i++) rates.take('page', 'ip', `address ${i}`)
+  t.equal(rates.waitS('changes', 'user', '1'), 9)
+})
+
+type Row = Partial<Parameters<typeof operation<object, unknown, unknown, unknown>>[0]>
+
+/** A change that a user may make in sessions and with tokens; `run` makes it. */
+const changeRow = (id: string, more: Row): ReturnType<typeof operation<object, unknown, unknown, unknown>> =>
+  operation<object, unknown, unknown, unknown>({
+    id,
+    call: `POST /${id}`,
+    summary: 'A change.',
+    who: 'user',
+    scope: 'keys',
+    answer: { status: 200, body: z.unknown() },
+    run: async () => ({}),
+    ...more,
+  })
+
+const TOKEN = { authorization: 'Bearer gwp_stolen' }
+const session = (name: string) => ({ cookie: `session=${name}`, 'sec-fetch-site': 'same-origin' })
+
+/** A change of as many things as its body says. */
+const MANY = changeRow('many', {
+  limit: 'light',
+  body: z.strictObject({ things: z.int() }),
+  counts: body => (body as { things: number }).things,
+})
+
+/** Uses up what a user may change in a day, by one session. */
+async function useUpDay(s: Served, name: string): Promise<void> {
+  const headers = { ...session(name), 'content-type': 'application/json' }
+  for (const things of [1_000, 100, 10, 1])
+    for (let i = 0; i < 12; i++) {
+      const { status } = await s.ask('POST', '/console/api/many', headers, JSON.stringify({ things }))
+      if (things === 1_000) s.clock.advance(60_000)
+      if (status !== 200) break
+    }
+}
+
+t.test('each change counts into it, whatever bounds its calls', async t => {
+  for (const limit of ['light', 'write', 'heavy', 'sign-in'] as const) {
+    let made = 0
+    const s = await serveApi(t, [
+      changeRow('change', { limit, run: async () => ({ made: ++made }) }),
+      MANY,
+      changeRow('look', { effect: 'read', limit }),
+    ])
+    s.callers.sessions.set('u1', identity())
+    const ask = async (id: string) => (await s.ask('POST', `/console/api/${id}`, session('u1'))).status
+    await useUpDay(s, 'u1')
+    t.equal(await ask('change'), 429, limit)
+    t.equal(made, 0)
+    t.equal(await ask('look'), 200)
+  }
+})
+
+t.test('what shuts a thief out is neither refused for what the thief has done nor waits for it', async t => {
+  const held: (() => void)[] = []
+  const hold = () => new Promise<object>(resolve => held.push(() => resolve({})))
+  const s = await serveApi(t, [
+    changeRow('slow', { run: hold }),
+    changeRow('change', {}),
+    MANY,
+    changeRow('end', { scope: null, protects: true }),
+    changeRow('sign-in', { scope: null, who: 'anyone', limit: 'sign-in' }),
+  ])
+  t.teardown(() => {
+    for (const go of held) go()
+  })
+  s.callers.sessions.set('own', identity({ sessionId: 1 })).set('stolen', identity({ sessionId: 2 }))
+  s.callers.tokens.set('gwp_stolen', identity({ sessionId: null, tokenId: 1, scope: 'keys' }))
+  const ask = async (id: string, headers: Record<string, string>) =>
+    (await s.ask('POST', `/console/api/${id}`, headers)).status
+  void ask('slow', TOKEN)
+  await until('the thief makes a change', () => held.length === 1)
+  t.equal(await ask('change', session('own')), 200, 'a token has a queue of its own')
+  void ask('slow', session('stolen'))
+  await until('and another one in a session', () => held.length === 2)
+  for (const id of ['end', 'sign-in']) t.equal(await ask(id, session('own')), 200, `${id} waits for neither`)
+  for (const go of held) go()
+  for (let i = 0; i < 300; i++) await ask('change', TOKEN)
+  t.equal(await ask('change', TOKEN), 429)
+  t.equal(await ask('change', session('own')), 200, 'nor does a token use up the calls of sessions')
+  await useUpDay(s, 'stolen')
+  t.equal(await ask('change', session('own')), 429)
+  for (const id of ['end', 'sign-in']) t.equal(await ask(id, session('own')), 200, `${id} is not refused`)
+})
+
+t.test('in one session it is made one after another, and only if its sender may still make it', async t => {
+  const held: (() => void)[] = []
+  const run = () => new Promise<object>(resolve => held.push(() => resolve({})))
+  const s = await serveApi(t, [changeRow('end', { protects: true, run })])
+  s.callers.sessions.set('u1', identity())
+  const ask = () => s.ask('POST', '/console/api/end', session('u1'))
+  const both = [ask(), ask()]
+  await until('one runs', () => held.length === 1)
+  for (let i = 0; i < 20; i++) await new Promise(setImmediate)
+  t.equal(held.length, 1)
+  s.callers.sessions.delete('u1')
+  held[0]?.()
+  t.same((await Promise.all(both)).map(({ status }) => status).sort(), [200, 401])
+})
+
+t.test('the calls by which somebody is shut out are those that wait for nothing else', async t => {
+  t.same(
+    OPERATIONS.filter(({ protects }) => protects)
+      .map(({ id }) => id)
+      .sort(),
+    [
+      'me.password',
+      'sessions.end',
+      'sessions.end_others',
+      'sign_in.ask_for_passkey_again',
+      'sign_in.oidc_step_up',
+      'sign_in.step_up',
+      'tokens.end',
+      'users.end_sessions',
+    ],
+  )
 })
 
 t.test('changes count into the day', async t => {

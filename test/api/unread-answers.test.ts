@@ -3,7 +3,7 @@
 import http from 'node:http'
 import t, { type Test } from 'tap'
 import { z } from 'zod'
-import { UNREAD_BYTES } from '../../lib/api/bounds.ts'
+import { Shares, UNREAD_BYTES } from '../../lib/api/bounds.ts'
 import { operation } from '../../lib/api/operation.ts'
 import { identity, type Served, serveApi } from './support/api.ts'
 import { until } from '../support/wait.ts'
@@ -64,12 +64,48 @@ t.test('all users together have so much', async t => {
   const s = await serve(t)
   const fit = Math.floor(UNREAD_BYTES.ofAll / LONG.length)
   const open: http.ClientRequest[] = []
-  for (let i = 1; i < fit; i++) open.push(await s.unread(`u${i}`))
+  for (let i = 1; i <= fit / 2; i++) open.push(await s.unread(`u${i}`))
   await t.rejects(
     (async () => {
-      for (let i = fit; i <= 10; i++) open.push(await s.unread(`u${i}`))
+      for (let i = open.length + 1; i < 10; i++) open.push(await s.unread(`u${i}`))
     })(),
     { message: 'status 429' },
   )
-  t.ok(open.length <= fit)
+  t.ok(open.length < fit, 'one has at most half of what the others leave')
+  const short = await s.ask('GET', '/console/api/short', { cookie: 'session=u10' })
+  t.equal(short.status, 200, 'so that something is left for who has nothing')
+})
+
+t.test('who has nothing still gets an answer, however many have all that one may have', async t => {
+  const shares = new Shares(UNREAD_BYTES)
+  let had = 0
+  for (let i = 0; i < 16; i++) {
+    for (let bytes = UNREAD_BYTES.ofOne; bytes > 1024; bytes /= 2) {
+      try {
+        shares.take(`u${i}`, bytes)
+        had += bytes
+        break
+      } catch {
+        // less of it may fit
+      }
+    }
+  }
+  t.ok(had > UNREAD_BYTES.ofAll * 0.9, `they have ${had} bytes`)
+  t.ok(had < UNREAD_BYTES.ofAll)
+  t.throws(() => shares.take('late', UNREAD_BYTES.ofOne), { code: 'busy' })
+  t.doesNotThrow(() => shares.take('late', 64 * 1024))
+})
+
+t.test('the only one there is may have an answer as large as all', async t => {
+  t.doesNotThrow(() => new Shares(UNREAD_BYTES).take('u1', UNREAD_BYTES.ofAll))
+  t.throws(() => new Shares(UNREAD_BYTES).take('u1', UNREAD_BYTES.ofAll + 1), { code: 'busy' })
+})
+
+t.test('an empty answer takes nothing, and giving it back ends no bound', async t => {
+  const shares = new Shares(UNREAD_BYTES)
+  const empty = shares.take('u1', 0)
+  shares.take('u1', 10)()
+  empty()
+  shares.take('u1', UNREAD_BYTES.ofOne)
+  t.throws(() => shares.take('u1', 1), { code: 'busy' })
 })

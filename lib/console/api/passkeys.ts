@@ -91,6 +91,7 @@ export const PASSKEYS = [
     call: 'POST /sign-in/step-up/passkey/challenge',
     summary: 'A challenge for a fresh proof by passkey.',
     who: 'user',
+    protects: true,
     limit: 'sign-in',
     answer: { status: 200, body: toAsk },
     refuses: [409, 429],

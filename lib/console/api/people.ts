@@ -234,6 +234,7 @@ export const USERS: Operation<UserDeps>[] = [
     id: 'users.end_sessions',
     call: 'DELETE /users/{id}/sessions',
     summary: 'End all sessions of a user.',
+    protects: true,
     path: rowId,
     answer: { status: 200, body: z.strictObject({ ended: z.int() }) },
     refuses: [404],

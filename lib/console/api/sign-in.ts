@@ -113,6 +113,7 @@ export const SIGN_IN = [
     call: 'POST /sign-in/step-up',
     summary: 'Prove again who you are, with the password, a code or a passkey, for what is dangerous.',
     who: 'user',
+    protects: true,
     limit: 'sign-in',
     body: stepUpForm,
     answer: { status: 200, body: proven },
@@ -170,6 +171,7 @@ export const OIDC = [
     call: 'POST /sign-in/step-up/oidc',
     summary: 'Prove again who you are, by the OpenID provider.',
     who: 'user',
+    protects: true,
   }),
   operation({
     ...start('link'),
