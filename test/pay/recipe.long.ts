@@ -24,7 +24,7 @@ export type VoucherConfig = z.output<typeof voucher>
 /** What the recipe says, and nothing else: before which text of which file what is written. */
 const LINES: [file: string, before: string, added: string][] = [
   ['lib/terms/pay.ts', "'card'] as const", "'voucher', "],
-  ['lib/config/pay-schema.ts', '/** For `configSchema`. */', FORM],
+  ['lib/config/pay-schema.ts', 'export const pay = {\n', FORM],
   ['lib/config/pay-schema.ts', '  usdt: usdt.optional()', '  voucher: voucher.optional(),\n'],
   [
     'lib/pay/methods.ts',

@@ -188,3 +188,13 @@ t.test('what the files say agrees with what the gateway does', async t => {
   for (const seconds of [...all(/keepalive_timeout (\d+)s;/g), Number(/keepalive (\d+)s/.exec(read('Caddyfile'))?.[1])])
     t.ok(seconds < 125, 'connections are given up before the gateway closes them')
 })
+
+t.test(
+  'the files that ship have the addresses of the test, also where its ports begin like those of the files',
+  async t => {
+    const behind = { main: 'http://127.0.0.1:30010', direct: 'http://127.0.0.1:30011' }
+    const files = { cert: '/c', key: '/k' }
+    for (const text of [ourServers(behind, [3443, 3444], files), ourCaddyfile(behind, [3443, 3444], files)])
+      t.same(text.match(/127\.0\.0\.1:300\d+/g), ['127.0.0.1:30010', '127.0.0.1:30011'])
+  },
+)

@@ -151,16 +151,14 @@ export async function stockNginx(t: Test, { main, direct }: Behind): Promise<Fro
   }
 }
 
+/** In one pass: a port of the test may begin with the digits of a port that is replaced, as 30010 does with those of 3001. */
+const withHosts = (text: string, { main, direct }: Behind): string =>
+  text.replaceAll(/127\.0\.0\.1:300([01])\b/g, (_, listener) => hostOf(listener === '0' ? main : direct))
+
 /** The file that ships, with the ports and certificates of the test. */
-export function ourServers(
-  { main, direct }: Behind,
-  ports: readonly number[],
-  files: { cert: string; key: string },
-): string {
+export function ourServers(behind: Behind, ports: readonly number[], files: { cert: string; key: string }): string {
   let next = 0
-  return readFileSync(path.join(DEPLOY, 'nginx.conf'), 'utf8')
-    .replace('127.0.0.1:3000', hostOf(main))
-    .replace('127.0.0.1:3001', hostOf(direct))
+  return withHosts(readFileSync(path.join(DEPLOY, 'nginx.conf'), 'utf8'), behind)
     .replaceAll(/listen 443 ssl/g, () => `listen 127.0.0.1:${ports[next++]} ssl`)
     .replaceAll(/(ssl_certificate +)\S+;/g, `$1${files.cert};`)
     .replaceAll(/(ssl_certificate_key +)\S+;/g, `$1${files.key};`)
@@ -178,19 +176,13 @@ export async function ourNginx(
 }
 
 /** The file that ships, with the ports and certificates of the test. `upstreams` replaces the address of the main listener. */
-export function ourCaddyfile(
-  { main, direct }: Behind,
-  ports: readonly number[],
-  files: { cert: string; key: string },
-): string {
+export function ourCaddyfile(behind: Behind, ports: readonly number[], files: { cert: string; key: string }): string {
   const [first, second] = ports
   const tls = `tls ${files.cert} ${files.key}`
-  return readFileSync(path.join(DEPLOY, 'Caddyfile'), 'utf8')
+  return withHosts(readFileSync(path.join(DEPLOY, 'Caddyfile'), 'utf8'), behind)
     .replace('{\n\tservers', '{\n\tadmin off\n\tauto_https disable_redirects\n\tservers')
     .replace('api.example.com {', `https://localhost:${first} {\n\t${tls}`)
     .replace('direct.example.com {', `https://localhost:${second} {\n\t${tls}`)
-    .replace('127.0.0.1:3000', hostOf(main))
-    .replace('127.0.0.1:3001', hostOf(direct))
 }
 
 export async function ourCaddy(
