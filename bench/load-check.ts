@@ -2,8 +2,8 @@
  * `npm run bench:load`: compares the benches' own load client (raw sockets) with autocannon, and with wrk where it is
  * installed, on small JSON: directly against the upstream (the most that load and upstream can do), against the bare relay
  * and against the gateway. The last table has what the benches tell, the gateway's CPU time ÷ the bare relay's, by client:
- * it must be the same within 10 %. The benches use their own, because it takes about half of autocannon's CPU per request,
- * and on two cores the load takes CPU away from what is measured; and because wrk sends one body only.
+ * it must be the same within 10 %. The benches use their own, because it sends several bodies, looks into the
+ * answers and tells of each stream's first byte.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
