@@ -23,7 +23,6 @@ const MOST_RECORD_BYTES = 16 * 1024 * 1024
 const FIRST_BYTES = 64 * 1024
 const MOST_KEPT_BYTES = 1024 * 1024
 const NEWLINE = 10
-const HEX = '0123456789abcdef'
 /** A record begins with this, until its checksum is known. */
 const NO_CHECKSUM = `${' '.repeat(TEXT_FROM)}[`
 
@@ -51,8 +50,7 @@ export class RecordBuffer {
     }
     json.raw(']\n')
     const { bytes } = json
-    const sum = crc32(bytes.subarray(from + TEXT_FROM, json.length - 1))
-    for (let i = 0; i < 8; i++) bytes[from + i] = HEX.charCodeAt((sum >>> (28 - 4 * i)) & 15)
+    bytes.write(checksum(bytes.subarray(from + TEXT_FROM, json.length - 1)), from, 'latin1')
     this.#length = json.length
     return bytes.subarray(from, this.#length)
   }
@@ -64,7 +62,7 @@ export class RecordBuffer {
   }
 }
 
-const checksum = (text: string): string => crc32(text).toString(16).padStart(8, '0')
+const checksum = (text: string | Buffer): string => crc32(text).toString(16).padStart(8, '0')
 
 /** A record has another mark or names another store, so this process must not apply or delete the journal. */
 export class NotOurs extends Error {

@@ -6,11 +6,11 @@ import type { ManyRows, Param, Transaction } from '../../lib/store/base/driver.t
 import { dialect } from '../../lib/store/engines/sqlite.ts'
 import { INSERTED_COLUMNS, insertBooked, type RowToBook, toBook, usageValues } from '../../lib/store/usage/rows.ts'
 import { raiseSums, sumsOf, USAGE_SUMS } from '../../lib/store/usage/sums.ts'
-import { type Line, rowCounts, type UsageRow } from '../../lib/terms/usage-row.ts'
+import { rowCounts, type UsageRow } from '../../lib/terms/usage-row.ts'
 import { noUsage } from '../../lib/protocols/words/usage.ts'
 import type { Key } from '../../lib/terms/records.ts'
 import { type Random, seeded } from '../support/random.ts'
-import { usageRow } from '../support/store.ts'
+import { receiptLine, usageRow } from '../support/store.ts'
 
 const KEY = { id: 1, accountId: 1 } as Key
 const FROM_MS = Date.UTC(2026, 2, 1)
@@ -44,17 +44,6 @@ const whole = (columns: string, values: readonly Param[]): Values =>
   Object.fromEntries(columns.split(', ').map((column, i) => [column, values[i] as Param]))
 const valued = (row: Values): Values => Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null))
 
-const line = (name: Line['class'], count: number): Line => ({
-  model: 'm',
-  priceVersion: 1,
-  list: 'base',
-  tier: 1_000_000,
-  tierName: null,
-  class: name,
-  count,
-  price: 1,
-})
-
 let ids = 0
 const plain = (change: Partial<UsageRow> = {}): UsageRow =>
   usageRow(`${idAt(FROM_MS)}node00${String(ids++).padStart(5, '0')}`, KEY, 3, { ...rowCounts(noUsage()), ...change })
@@ -76,7 +65,7 @@ const CHANGES: readonly Partial<UsageRow>[] = [
   { clientRequestId: 'client' },
   { via: 'chat' },
   { hiddenRatio: 3 },
-  { lines: [line('input_audio', 4), line('web_search', 2)] },
+  { lines: [receiptLine('input_audio', 4), receiptLine('web_search', 2)] },
 ]
 
 const randomRow = (random: Random): UsageRow =>
@@ -108,7 +97,7 @@ t.test('a batch names the columns of which a row has a value', async t => {
 })
 
 t.test('a column that no row has had for a while is named no longer', async t => {
-  const tools = [toBook(plain({ lines: [line('web_search', 2)], via: 'chat' }))]
+  const tools = [toBook(plain({ lines: [receiptLine('web_search', 2)], via: 'chat' }))]
   const there = await check(t, tools)
   for (const text of [there.rows, there.sums]) t.match(text, /\bsearches\b/)
   t.match(there.rows, /\bvia\b/)

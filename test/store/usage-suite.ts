@@ -7,13 +7,13 @@ import type { Store } from '../../lib/store/store.ts'
 import { type RefusedRequest, SUMMARY_BY, SummaryRefused } from '../../lib/store/usage/queries.ts'
 import { type BookedRow, FIRST_BYTE_BOUNDS_MS, REPORTED_SUMS } from '../../lib/store/usage/rows.ts'
 import { FIRST_BYTE_BUCKETS } from '../../lib/store/usage/sums.ts'
-import { ENDS, type Line, outcomeOf, rowCounts, type UsageRow } from '../../lib/terms/usage-row.ts'
+import { ENDS, outcomeOf, rowCounts, type UsageRow } from '../../lib/terms/usage-row.ts'
 import { PROTOCOLS } from '../../lib/protocols/names.ts'
 import { noUsage } from '../../lib/protocols/words/usage.ts'
 import type { Key } from '../../lib/terms/records.ts'
 import type { Traffic } from '../../lib/terms/traffic.ts'
 import { type Random, seeded } from '../support/random.ts'
-import { fund, openDriver, settlement, usageRow } from '../support/store.ts'
+import { fund, openDriver, receiptLine, settlement, usageRow } from '../support/store.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -26,17 +26,6 @@ const NO_TOP = { rows: [], floor: 0 }
 
 type Totals = Record<string, number>
 
-const line = (name: Line['class'], count: number): Line => ({
-  model: 'm',
-  priceVersion: 1,
-  list: 'base',
-  tier: 1_000_000,
-  tierName: null,
-  class: name,
-  count,
-  price: 1,
-})
-
 /** An attempt that has a row of its own. */
 const NOTHING_BUT_COST: Partial<UsageRow> = {
   ...rowCounts(noUsage()),
@@ -47,7 +36,11 @@ const NOTHING_BUT_COST: Partial<UsageRow> = {
 
 function randomRow(random: Random, keys: readonly Key[], n: number): UsageRow {
   const at = idAt(FROM_MS + random.int(0, DAYS * DAY_MS - 1))
-  const lines = [line('input', 4), line('input_audio', random.int(0, 9)), line('web_search', random.int(0, 3))]
+  const lines = [
+    receiptLine('input', 4),
+    receiptLine('input_audio', random.int(0, 9)),
+    receiptLine('web_search', random.int(0, 3)),
+  ]
   const id = `${at}node00${String(n).padStart(5, '0')}`
   const shared = {
     model: random.pick(['m1', 'm2']),

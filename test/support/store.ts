@@ -15,7 +15,7 @@ import { DEFAULT_ZONE } from '../../lib/base/zone.ts'
 import { openSqlite } from '../../lib/store/engines/sqlite.ts'
 import type { NewKey } from '../../lib/store/accounts/key-rows.ts'
 import type { Settlement } from '../../lib/store/books/settlement.ts'
-import type { UsageRow } from '../../lib/terms/usage-row.ts'
+import type { Line, UsageRow } from '../../lib/terms/usage-row.ts'
 import type { Channel, Limit, Account, Key } from '../../lib/terms/records.ts'
 import { type Act, adminToken, COMMAND, FILE } from '../../lib/base/people.ts'
 
@@ -256,6 +256,19 @@ export const NOT_RECORDED = {
   via: null,
   hiddenRatio: null,
 } satisfies Partial<UsageRow>
+
+/** A line of a receipt, at the list price. */
+export const receiptLine = (name: Line['class'], count: number, change: Partial<Line> = {}): Line => ({
+  model: 'm',
+  priceVersion: 1,
+  list: 'base',
+  tier: 1_000_000,
+  tierName: null,
+  class: name,
+  count,
+  price: 1,
+  ...change,
+})
 
 export const usageRow = (requestId: string, key: Key, charge: number, change: Partial<UsageRow> = {}): UsageRow => ({
   requestId,

@@ -3,11 +3,11 @@ import path from 'node:path'
 import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { noUsage } from '../../lib/protocols/words/usage.ts'
-import { type Line, rowCounts, type UsageRow } from '../../lib/terms/usage-row.ts'
+import { rowCounts, type UsageRow } from '../../lib/terms/usage-row.ts'
 import type { BreakerState } from '../../lib/terms/records.ts'
 import { METRICS, type MetricRow } from '../../lib/terms/metric-rows.ts'
 import { formatMetrics, type Snapshot, Metrics, type Observed } from '../../lib/terms/metrics.ts'
-import { NOT_RECORDED } from '../support/store.ts'
+import { NOT_RECORDED, receiptLine } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 
 const rows = Object.values(METRICS) as MetricRow[]
@@ -31,17 +31,6 @@ const settled = (change: Partial<UsageRow>): UsageRow => ({
   upstreamKey: null,
   ...NOT_RECORDED,
   ...change,
-})
-
-const line = (name: Line['class'], count: number, model = 'm'): Line => ({
-  model,
-  priceVersion: 1,
-  list: 'base',
-  tier: 1_000_000,
-  tierName: null,
-  class: name,
-  count,
-  price: 1,
 })
 
 const observed = (
@@ -203,7 +192,12 @@ t.test('what is counted is shown', async t => {
     [
       'settlement',
       m => {
-        const lines = [line('input_audio', 3), line('cache_write_1h', 4), line('image', 2), line('output', 5, 'a pass')]
+        const lines = [
+          receiptLine('input_audio', 3),
+          receiptLine('cache_write_1h', 4),
+          receiptLine('image', 2),
+          receiptLine('output', 5, { model: 'a pass' }),
+        ]
         m.settlement('m', settled({ lines, charge: micro(1) }))
       },
       [

@@ -4,25 +4,16 @@ import { idAt } from '../../../lib/base/ids.ts'
 import { micro } from '../../../lib/base/money.ts'
 import { chargeOf, microOf } from '../../../web/pages/receipt/sum.ts'
 import type { Role } from '../../../lib/base/people.ts'
-import type { Line } from '../../../lib/terms/usage-row.ts'
 import { chargeOfLines } from '../../support/receipt.ts'
-import { fund, SETUP, settlement, usageRow } from '../../support/store.ts'
+import { fund, receiptLine, SETUP, settlement, usageRow } from '../../support/store.ts'
 import { browserTest, type Visitor } from '../support/browser.ts'
 import type { House } from '../support/console.ts'
 import { newPerson, openConsole, signInBrowser } from '../support/pages.ts'
 
-const line = (name: Line['class'], count: number, price: number): Line => ({
-  model: 'gpt',
-  priceVersion: 1,
-  list: 'base',
-  tier: 1_000_000,
-  tierName: null,
-  class: name,
-  count,
-  price,
-})
-
-const LINES = [line('input', 1_001, 2_000_000), line('output', 21, 8_143_000)]
+const LINES = [
+  receiptLine('input', 1_001, { model: 'gpt', price: 2_000_000 }),
+  receiptLine('output', 21, { model: 'gpt', price: 8_143_000 }),
+]
 const MULTIPLIER = 1_077_777
 
 /** An account with some requests of today, and a person who may read it. */

@@ -19,7 +19,7 @@ import type { Account, Key } from '../../../lib/terms/records.ts'
 import { AlipayDouble } from '../../pay/doubles/alipay.ts'
 import { CLI, newPerson, signedInAs, stranger } from '../../support/people.ts'
 import { chargeOfLines } from '../../support/receipt.ts'
-import { SETUP, settlement, usageRow } from '../../support/store.ts'
+import { receiptLine, SETUP, settlement, usageRow } from '../../support/store.ts'
 import { type House, openConsole, type PersonClient } from './console.ts'
 import { type EndedRequests, everyState } from './every-state.ts'
 
@@ -256,16 +256,8 @@ async function makeKeys(house: House, account: Account, owner: PersonClient, nam
   return keys.slice(UNUSED)
 }
 
-const line = (model: string, name: Line['class'], count: number, price: number): Line => ({
-  model,
-  priceVersion: 1,
-  list: 'base',
-  tier: 1_000_000,
-  tierName: null,
-  class: name,
-  count,
-  price,
-})
+const line = (model: string, name: Line['class'], count: number, price: number): Line =>
+  receiptLine(name, count, { model, price })
 
 /** Ninety days of requests, days with failures, a busy day, and one refusal. */
 async function use(
