@@ -312,6 +312,8 @@ browserTest(t, 'requests and refusals stand oldest first when the reader says so
   await head.getByRole('button').click()
   await sorted('descending')
   t.notMatch(page.url(), /sort=/, 'the usual order stands in no address')
+  // until then the list before it is shown, whose next page is another
+  await panel.locator(`tbody tr:first-child a:not([href="${ofFirstPage}"])`).first().waitFor()
   await page.getByRole('button', { name: 'Older' }).click()
   await has(visitor, REFUSALS - 50)
   t.ok(
