@@ -1,4 +1,6 @@
 /** Two at once: the second begins after silence, the first byte wins, and nobody pays twice. */
+import { pbkdf2 } from 'node:crypto'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { NOTHING_LEFT, type Options, open } from './support/gateway.ts'
 import { answers, document, says } from './support/speech.ts'
@@ -272,4 +274,25 @@ t.test('the places of both are taken and given back', async t => {
     t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
     for (const channel of ['a', 'b']) t.equal(await s.metric('gateway_upstream_open', { channel }), 0)
   }
+})
+
+/** Work for the threads that also decode: what is asked of them later waits for it. */
+const busyThreads = () =>
+  Promise.all(Array.from({ length: 48 }, () => promisify(pbkdf2)('word', 'salt', 40_000, 32, 'sha512')))
+
+// The bug behind it: a second attempt began, and when it failed, nobody ended the answer of the first one any more.
+t.test('an empty compressed answer whose decoder is late is no silence, so no hedged attempt begins', async t => {
+  const s = await open(t, two)
+  const client = s.ask(document())
+  const a = await s.at('a').call()
+  const work = busyThreads()
+  a.start(200, { 'content-type': 'application/json', 'content-encoding': 'gzip', 'transfer-encoding': 'chunked' })
+  a.end()
+  await s.settled()
+  s.clock.advance(6_000)
+  await work
+  second(await s.at('b').call())
+  t.equal(await client.end(), 'whole')
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [{ channel: 'b', charge: 140, status: 200 }] })
+  for (const outcome of ['won', 'lost']) t.equal(await s.metric('gateway_hedges_total', { outcome }), undefined)
 })

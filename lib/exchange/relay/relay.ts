@@ -550,8 +550,10 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
       this.#giveUpOnMain()
     } else if (state.now === 'asking' || state.now === 'judging') {
       this.response.showLife(nowMs)
+      // an answer that has ended is no silence: what came of it is decoded or translated
+      if (flow.isDone) return
       if (firstByteMs < 0) this.#judging.checkSilence(nowMs)
-      else if (!flow.isDone && silentMs > timeouts.idleMs) asking.timeOut() // a document that is to be translated
+      else if (silentMs > timeouts.idleMs) asking.timeOut() // a document that is to be translated
     } else if (flow.slowSinceMs > 0) {
       if (nowMs - flow.slowSinceMs > timeouts.slowClientMs) this.#out.dropSlow()
     } else if (flow.held !== 0) return

@@ -23,7 +23,7 @@ const MOST_EVENTS = 40
 /** Enough to end any exchange, by events that bring it nearer to its end. */
 const MOST_TO_THE_END = 200
 /** Of the machine's time, for a thread that decodes an answer on a busy machine. */
-const DECODING_MS = 60_000
+const DECODING_MS = 30_000
 
 export interface Ground {
   services: Services
@@ -75,7 +75,7 @@ export class Walk {
     for (let i = 0; !this.#isOver(scene); i++) {
       const isLate = i >= MOST_TO_THE_END
       if (isLate && !(this.#isPacked && performance.now() < untilMs)) return
-      if (isLate) await new Promise(resolve => setTimeout(resolve, 1)) // only for the decoder's thread, which has no clock of ours
+      if (isLate) await new Promise(resolve => setTimeout(resolve, 1)) // the decoder's thread has no clock of ours
       await this.#step(this.#toTheEnd(scene))
     }
   }
