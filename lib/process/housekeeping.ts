@@ -15,7 +15,7 @@ import { PictureSweep } from '../exchange/pictures/sweep.ts'
 import { type DeadLetters, countDeadLetters } from '../ledger/dead-letters.ts'
 import { BalanceRounds } from '../operations/catalogue/catalogue.ts'
 import { storeNow } from '../operations/deps.ts'
-import type { Fleet } from '../ops/server.ts'
+import type { Fleet } from '../admin/server.ts'
 import type { Store } from '../store/store.ts'
 import { StoreUnavailable } from '../store/base/errors.ts'
 

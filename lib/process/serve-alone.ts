@@ -1,6 +1,6 @@
 /** A gateway of one process, which serves clients, answers operators and does the housekeeping. */
 import type { OperationDeps } from '../operations/deps.ts'
-import type { Fleet } from '../ops/server.ts'
+import type { Fleet } from '../admin/server.ts'
 import { formatMetrics } from '../terms/metrics.ts'
 import { Gateway } from './gateway.ts'
 import { type Acts, Leaving, PATIENT_DRAIN_MS, runUntilSignal } from './signals.ts'

@@ -23,6 +23,6 @@ export async function serveGateway(config: Config, options: ServeOptions): Promi
   await prepared
   const operations = await ready({ config, options, log, metrics, store })
   // the first requests do not need these two, so they are loaded only now, but before somebody asks for them
-  await Promise.all([metrics.watchProcess(), import('../ops/server.ts').then(({ loadAdmin }) => loadAdmin())])
+  await Promise.all([metrics.watchProcess(), import('../admin/server.ts').then(({ loadAdmin }) => loadAdmin())])
   return operations
 }

@@ -8,7 +8,7 @@ import type { Reloaded } from './prepare.ts'
 import { systemClock } from '../base/clock.ts'
 import { type Logger, announce } from '../base/log.ts'
 import { ConfigError } from '../config/config.ts'
-import type { Readiness } from '../ops/server.ts'
+import type { Readiness } from '../admin/server.ts'
 import type { Metrics } from '../terms/metrics.ts'
 
 /** How long a process may drain when another one serves already. */

@@ -6,7 +6,7 @@
 import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
 import type { ServingProcesses } from '../operations/deps.ts'
-import type { Readiness } from '../ops/server.ts'
+import type { Readiness } from '../admin/server.ts'
 import type { Config } from '../config/config.ts'
 import type { Logger } from '../base/log.ts'
 import { socketFor } from './listening.ts'

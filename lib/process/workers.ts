@@ -6,7 +6,7 @@
  */
 import type { Micro } from '../base/money.ts'
 import type { OperationDeps } from '../operations/deps.ts'
-import type { Fleet, Readiness } from '../ops/server.ts'
+import type { Fleet, Readiness } from '../admin/server.ts'
 import type { PurseId } from '../store/books/purses.ts'
 import type { BreakerState, ChannelState } from '../terms/records.ts'
 import { seenTogether } from '../terms/channel-seen.ts'

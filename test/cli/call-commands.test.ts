@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { openStore } from '../../lib/store/store.ts'
-import { openOps, TOKEN } from '../ops/support.ts'
+import { openOps, TOKEN } from '../admin/support.ts'
 import { commandLine, type Ended, runBin } from '../support/command-line.ts'
 
 process.env['GATEWAY_ADMIN_TOKEN'] = TOKEN

@@ -26,11 +26,11 @@ const ADMIN_ROW = `  adminCall({
 /** The lines that the recipes add to tables: behind which text of which file. */
 const LINES: [file: string, behind: string, line: string][] = [
   [
-    'lib/ops/rows.ts',
+    'lib/admin/rows.ts',
     "import { z } from 'zod'\n",
     "import { lettersAnswer, lettersOf, lettersQuery } from '../operations/accounts/letters.ts'\n",
   ],
-  ['lib/ops/rows.ts', 'const BOOKS = [\n', ADMIN_ROW],
+  ['lib/admin/rows.ts', 'const BOOKS = [\n', ADMIN_ROW],
   ['docs/admin.md', '|---|---|---|\n', '| `GET /admin/accounts/{name}/letters` | `times` | 200 `{letters}` |\n'],
   ['lib/console/api/rows.ts', "import { KEYS } from './keys.ts'\n", "import { LETTERS } from './letters.ts'\n"],
   ['lib/console/api/rows.ts', '  ...KEYS,\n', '  ...LETTERS,\n'],
@@ -98,7 +98,7 @@ t.test('an operation with its calls and its page is three new files and eight li
     const compile = [path.join(ROOT, 'node_modules/.bin/tsc'), '--noEmit', '-p', file]
     await t.resolves(run(process.execPath, compile, { cwd: folder }), `the compiler asks for no more in ${include}`)
   }
-  const tables = ['test/console/api/permissions.test.ts', 'test/console/roles.test.ts', 'test/ops/admin/calls.test.ts']
+  const tables = ['test/console/api/permissions.test.ts', 'test/console/roles.test.ts', 'test/admin/calls.test.ts']
   await t.resolves(run(process.execPath, ['test/run.ts', ...tables], { cwd: folder }), 'the tables agree')
 
   const gateway = await startGateway({ bin: path.join(folder, 'bin/gateway') })

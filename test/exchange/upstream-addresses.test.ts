@@ -9,7 +9,7 @@ import { PROVIDERS, type Provider } from '../../lib/catalog/upstreams.ts'
 import { KIND_NAMES, type KindName } from '../../lib/catalog/upstreams.ts'
 import { KEY, open } from './support/gateway.ts'
 import { Upstream } from './support/upstream.ts'
-import { openOps } from '../ops/support.ts'
+import { openOps } from '../admin/support.ts'
 import type { Talking } from '../support/talking.ts'
 
 type Json = Record<string, unknown>

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
 import { OPERATIONS } from '../../lib/console/api/rows.ts'
-import { ADMIN_CALLS } from '../../lib/ops/rows.ts'
+import { ADMIN_CALLS } from '../../lib/admin/rows.ts'
 import {
   doorsOf,
   filesOf,

@@ -11,7 +11,7 @@ import { openStore } from '../../lib/store/store.ts'
 import { loadConfig } from '../../lib/config/config.ts'
 import { house } from './house.ts'
 import { changed, settlement, usageRow } from '../support/store.ts'
-import { openOps } from '../ops/support.ts'
+import { openOps } from '../admin/support.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR

@@ -3,7 +3,7 @@ import t from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
 import { fund, settlement, usageRow } from '../support/store.ts'
-import { openOps } from '../ops/support.ts'
+import { openOps } from '../admin/support.ts'
 
 const ID = `${idAt(Date.now() - 60_000)}n0de0000001`
 const PLAIN = `${idAt(Date.now() - 60_000)}n0de0000002`

@@ -7,7 +7,7 @@ import type { Store } from '../../lib/store/store.ts'
 import { StoreUnavailable } from '../../lib/store/base/errors.ts'
 import { parseCatalog } from '../../lib/catalog/catalog.ts'
 import { changed, memoryStore, SETUP } from '../support/store.ts'
-import { openOps } from '../ops/support.ts'
+import { openOps } from '../admin/support.ts'
 
 const away = () => Promise.reject(new StoreUnavailable('away'))
 /** It answers until the account is there. */

@@ -30,7 +30,7 @@ import { createLogger } from '../../lib/base/log.ts'
 import type { CheckoutName, Order, Refund } from '../../lib/terms/pay.ts'
 import type { Act } from '../../lib/base/people.ts'
 import type { Account } from '../../lib/terms/records.ts'
-import { TestFleet } from '../ops/support.ts'
+import { TestFleet } from '../admin/support.ts'
 import { TestClock } from '../support/clock.ts'
 import { fund, memoryStore } from '../support/store.ts'
 

@@ -7,7 +7,7 @@ import { statSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { openStore } from '../../lib/store/store.ts'
-import { openOps } from '../ops/support.ts'
+import { openOps } from '../admin/support.ts'
 
 const GATEWAY = fileURLToPath(new URL('../../bin/gateway', import.meta.url))
 const CATALOG = fileURLToPath(new URL('../../config/catalog.yaml', import.meta.url))

@@ -15,7 +15,7 @@ import { parseCatalog } from '../../lib/catalog/catalog.ts'
 import { parseConfig } from '../../lib/config/config.ts'
 import { createLogger } from '../../lib/base/log.ts'
 import { COMMAND } from '../../lib/base/people.ts'
-import { openOps } from '../ops/support.ts'
+import { openOps } from '../admin/support.ts'
 import { TestClock } from '../support/clock.ts'
 
 type Json = Record<string, unknown>

@@ -1,12 +1,12 @@
 /** Orders, refunds and exceptions by the admin API. The rules are those of the console; this is how they are called. */
 import t from 'tap'
-import type { Store } from '../../../lib/store/store.ts'
-import { AlipayDouble } from '../../pay/doubles/alipay.ts'
-import { newWallet } from '../../pay/usdt-support.ts'
-import { LOOSE, newOrder, proofOf } from '../../support/orders.ts'
-import { SETUP } from '../../support/store.ts'
-import { confirmTransfers } from '../../support/transfers.ts'
-import { openOps, type Row } from '../support.ts'
+import type { Store } from '../../lib/store/store.ts'
+import { AlipayDouble } from '../pay/doubles/alipay.ts'
+import { newWallet } from '../pay/usdt-support.ts'
+import { LOOSE, newOrder, proofOf } from '../support/orders.ts'
+import { SETUP } from '../support/store.ts'
+import { confirmTransfers } from '../support/transfers.ts'
+import { openOps, type Row } from './support.ts'
 
 /** An order that is paid and credited, as the double knows it too. */
 async function credited(store: Store, alipay: AlipayDouble, accountId: number): Promise<string> {

@@ -5,12 +5,12 @@
 import { readFileSync } from 'node:fs'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import t from 'tap'
-import { methodOf, pathOf } from '../../../lib/api/operation.ts'
-import { routesOf } from '../../../lib/api/visit.ts'
-import { ADMIN_CALLS } from '../../../lib/ops/rows.ts'
-import { openOps } from '../support.ts'
+import { methodOf, pathOf } from '../../lib/api/operation.ts'
+import { routesOf } from '../../lib/api/visit.ts'
+import { ADMIN_CALLS } from '../../lib/admin/rows.ts'
+import { openOps } from './support.ts'
 
-const page = readFileSync(new URL('../../../docs/admin.md', import.meta.url), 'utf8')
+const page = readFileSync(new URL('../../docs/admin.md', import.meta.url), 'utf8')
 
 /** Whatever the parameters are called. */
 const named = (path: string): string => path.replace(/\{\w+\}/g, '*')
@@ -63,6 +63,6 @@ t.test('the document is a valid one of OpenAPI 3.1 with every call', async t => 
 
 t.test('which version answers', async t => {
   const ops = await openOps(t)
-  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   t.match(await ops.admin('GET', '/admin/version'), { status: 200, json: { version, node: process.version } })
 })

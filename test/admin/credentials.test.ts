@@ -1,7 +1,7 @@
 /** Channels without a plain key by the admin API: their credentials are never shown, and stay when a row is sent back without them. */
 import t from 'tap'
-import { rsaKey } from '../../support/vertex.ts'
-import { openOps } from '../support.ts'
+import { rsaKey } from '../support/vertex.ts'
+import { openOps } from './support.ts'
 
 const file = () =>
   JSON.stringify({

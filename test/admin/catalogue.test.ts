@@ -1,5 +1,5 @@
 import t from 'tap'
-import { openOps, type Row } from '../support.ts'
+import { openOps, type Row } from './support.ts'
 
 const CHANNEL = {
   base_url: 'https://up.example/',

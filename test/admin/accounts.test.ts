@@ -1,9 +1,9 @@
 import t from 'tap'
-import { micro } from '../../../lib/base/money.ts'
-import { accountPurse, type PurseId } from '../../../lib/store/books/purses.ts'
-import { newKey, SETUP, settlement, usageRow } from '../../support/store.ts'
-import { lastingMonth } from '../../support/wait.ts'
-import { openOps } from '../support.ts'
+import { micro } from '../../lib/base/money.ts'
+import { accountPurse, type PurseId } from '../../lib/store/books/purses.ts'
+import { newKey, SETUP, settlement, usageRow } from '../support/store.ts'
+import { lastingMonth } from '../support/wait.ts'
+import { openOps } from './support.ts'
 
 const FRESH = {
   name: 'acme',

@@ -1,7 +1,7 @@
 /** Each change by the admin API stands in the log of actions, with what it was called, and from where. */
 import t from 'tap'
-import { SETUP } from '../../support/store.ts'
-import { openOps } from '../support.ts'
+import { SETUP } from '../support/store.ts'
+import { openOps } from './support.ts'
 
 const CHANNEL = { base_url: 'http://127.0.0.1:9', protocols: ['chat'], key: 'up', groups: ['default'], models: ['m'] }
 

@@ -1,9 +1,9 @@
 /** Refusals as they are listed and counted, and who sends more than usual. */
 import t from 'tap'
-import { idAt } from '../../../lib/base/ids.ts'
-import type { Traffic } from '../../../lib/terms/traffic.ts'
-import { fund, settlement, usageRow } from '../../support/store.ts'
-import { openOps } from '../support.ts'
+import { idAt } from '../../lib/base/ids.ts'
+import type { Traffic } from '../../lib/terms/traffic.ts'
+import { fund, settlement, usageRow } from '../support/store.ts'
+import { openOps } from './support.ts'
 
 const HOUR_MS = 3_600_000
 const NO_TOP = { rows: [], floor: 0 }

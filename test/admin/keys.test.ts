@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { SETUP, settlement, usageRow } from '../../support/store.ts'
-import { openOps, type Row } from '../support.ts'
+import { SETUP, settlement, usageRow } from '../support/store.ts'
+import { openOps, type Row } from './support.ts'
 
 const DEFAULTS = {
   account: 'acme',

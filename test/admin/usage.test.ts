@@ -1,11 +1,11 @@
 import t from 'tap'
-import { idAt, timeOfId } from '../../../lib/base/ids.ts'
-import { micro } from '../../../lib/base/money.ts'
-import { REASONS } from '../../../lib/operations/usage/words.ts'
-import type { UsageRow } from '../../../lib/terms/usage-row.ts'
-import { fund, newKey, SETUP, settlement, usageRow } from '../../support/store.ts'
-import { newSeen, type Told, WORK } from '../../support/export-work.ts'
-import { openOps } from '../support.ts'
+import { idAt, timeOfId } from '../../lib/base/ids.ts'
+import { micro } from '../../lib/base/money.ts'
+import { REASONS } from '../../lib/operations/usage/words.ts'
+import type { UsageRow } from '../../lib/terms/usage-row.ts'
+import { fund, newKey, SETUP, settlement, usageRow } from '../support/store.ts'
+import { newSeen, type Told, WORK } from '../support/export-work.ts'
+import { openOps } from './support.ts'
 
 const START = Date.parse('2026-01-01T00:00:00Z')
 const MINUTE = 60_000

@@ -1,8 +1,8 @@
 /** Somebody tries admin tokens: brute force is logged, counted and slowed down, and others notice nothing. */
 import t from 'tap'
-import { TokenGuard } from '../../../lib/api/token-guard.ts'
-import { TestClock } from '../../support/clock.ts'
-import { openOps, TOKEN } from '../support.ts'
+import { TokenGuard } from '../../lib/api/token-guard.ts'
+import { TestClock } from '../support/clock.ts'
+import { openOps, TOKEN } from './support.ts'
 
 const wrong = { authorization: 'Bearer not-the-token' }
 const right = { authorization: `Bearer ${TOKEN}` }

@@ -1,13 +1,13 @@
 /** Every filter of usage means the same rows on the list, in the totals and in the exports. */
 import t from 'tap'
-import { attemptId, idAt } from '../../../lib/base/ids.ts'
-import { micro } from '../../../lib/base/money.ts'
-import type { exportFilter } from '../../../lib/operations/usage/filters.ts'
-import { PROTOCOLS } from '../../../lib/protocols/names.ts'
-import { ENDS } from '../../../lib/terms/usage-row.ts'
-import { seeded } from '../../support/random.ts'
-import { fund, settlement, usageRow } from '../../support/store.ts'
-import { openOps } from '../support.ts'
+import { attemptId, idAt } from '../../lib/base/ids.ts'
+import { micro } from '../../lib/base/money.ts'
+import type { exportFilter } from '../../lib/operations/usage/filters.ts'
+import { PROTOCOLS } from '../../lib/protocols/names.ts'
+import { ENDS } from '../../lib/terms/usage-row.ts'
+import { seeded } from '../support/random.ts'
+import { fund, settlement, usageRow } from '../support/store.ts'
+import { openOps } from './support.ts'
 
 const START = Date.parse('2026-01-01T00:00:00Z')
 const HOUR = 3_600_000

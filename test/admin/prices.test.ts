@@ -1,5 +1,5 @@
 import t from 'tap'
-import { openOps } from '../support.ts'
+import { openOps } from './support.ts'
 
 t.test('the prices that a model has had, newest first, also of a deleted one', async t => {
   const ops = await openOps(t)

@@ -1,10 +1,10 @@
 /** Caps and budgets as the admin API sets and shows them. */
 import t from 'tap'
-import { micro } from '../../../lib/base/money.ts'
-import { periodAt, periodName } from '../../../lib/base/periods.ts'
-import { limitPurse } from '../../../lib/store/books/purses.ts'
-import { settlement, usageRow } from '../../support/store.ts'
-import { openOps, type Row } from '../support.ts'
+import { micro } from '../../lib/base/money.ts'
+import { periodAt, periodName } from '../../lib/base/periods.ts'
+import { limitPurse } from '../../lib/store/books/purses.ts'
+import { settlement, usageRow } from '../support/store.ts'
+import { openOps, type Row } from './support.ts'
 
 for (const [what, field, kind] of [
   ['keys', 'cap', 'k'],
