@@ -11,6 +11,8 @@ export interface Loaded<T> {
   failure: Signal<Refused | null>
   /** True while a question is on its way. */
   busy: Signal<boolean>
+  /** True while the latest answer is one to another question than the page asks now; not while the same one is asked again. */
+  stale: Signal<boolean>
   /** When the latest answer came. */
   at: Signal<Date | null>
   again(): void
@@ -20,20 +22,27 @@ export function load<T>(ask: () => Promise<T>): Loaded<T> {
   const value = signal<T | null>(null)
   const failure = signal<Refused | null>(null)
   const busy = signal(false)
+  const stale = signal(false)
   const at = signal<Date | null>(null)
   const times = signal(0)
   let latest = 0
+  let asked = -1
   effect(() => {
-    void times.value
+    const isOther = times.value === asked
+    asked = times.value
     const mine = ++latest
     const answer = ask()
-    queueMicrotask(() => (busy.value = mine === latest))
+    queueMicrotask(() => {
+      if (isOther) stale.value = true
+      busy.value = mine === latest
+    })
     answer
       .then(
         got => {
           if (mine !== latest) return
           value.value = got
           failure.value = null
+          stale.value = false
           at.value = new Date()
         },
         (error: Refused) => {
@@ -44,7 +53,7 @@ export function load<T>(ask: () => Promise<T>): Loaded<T> {
         if (mine === latest) busy.value = false
       })
   })
-  return { value, failure, busy, at, again: () => times.value++ }
+  return { value, failure, busy, stale, at, again: () => times.value++ }
 }
 
 /** A page that nobody looks at asks nothing. */

@@ -89,7 +89,7 @@ export const listing = <T>({ bar, below, loaded, empty, ...rest }: Listing<T>): 
     bar && div({ class: 'bar' }, bar),
     whenLoaded(loaded, page => [
       page.data.length === 0 ? empty() : rows({ ...rest, rows: page.data }),
-      turning(page.next, loaded.at.value),
+      turning(page.next, loaded),
     ]),
     // of nothing there is no file
     (loaded.value.value?.data.length ?? 0) > 0 && below,
@@ -184,7 +184,8 @@ function compare(a: string | number | null, b: string | number | null, sign: num
   return sign * (typeof a === 'string' ? a.localeCompare(String(b)) : a - Number(b))
 }
 
-function turning(next: string | null, at: Date | null): Child {
+/** `next` leads on from the rows that are shown. While the page asks for others, in another order say, it leads nowhere. */
+function turning(next: string | null, { at: { value: at }, stale }: Loaded<unknown>): Child {
   const after = query.value.get('after')
   const isChosen = orderNow() !== ''
   return div(
@@ -205,7 +206,12 @@ function turning(next: string | null, at: Date | null): Child {
           ),
         next !== null &&
           button(
-            { type: 'button', class: 'small', onClick: () => setQuery({ after: next }, true) },
+            {
+              type: 'button',
+              class: 'small',
+              'aria-disabled': stale.value ? 'true' : undefined,
+              onClick: () => stale.value || setQuery({ after: next }, true),
+            },
             w[isChosen ? 'following' : 'older'](),
             icon('right'),
           ),

@@ -309,12 +309,29 @@ browserTest(t, 'requests and refusals stand oldest first when the reader says so
   await page.getByRole('button', { name: 'Previous' }).click()
   await has(visitor, 50)
   t.equal(await first.getAttribute('href'), ofFirstPage)
+  // an answer that is slow, and then one that fails: the rows of the order before are shown, whose next page is another
+  const older = page.getByRole('button', { name: 'Older' })
+  let answer = () => {}
+  await page.route('**/refusals*', async route => {
+    await new Promise<void>(resolve => (answer = resolve))
+    await route.abort()
+  })
+  const asked = page.waitForRequest('**/refusals*')
   await head.getByRole('button').click()
   await sorted('descending')
+  await asked
   t.notMatch(page.url(), /sort=/, 'the usual order stands in no address')
-  // until then the list before it is shown, whose next page is another
-  await panel.locator(`tbody tr:first-child a:not([href="${ofFirstPage}"])`).first().waitFor()
-  await page.getByRole('button', { name: 'Older' }).click()
+  await older.click({ force: true })
+  t.notMatch(page.url(), /after=/, 'nothing is turned while the answer is on its way')
+  answer()
+  const again = panel.getByRole('button', { name: 'Try again' })
+  await again.waitFor()
+  await older.click({ force: true })
+  t.notMatch(page.url(), /after=/, 'nor after it failed')
+  t.same(complaints.splice(0), ['console: Failed to load resource: net::ERR_FAILED'])
+  await page.unroute('**/refusals*')
+  await again.click()
+  await older.click()
   await has(visitor, REFUSALS - 50)
   t.ok(
     (
