@@ -315,7 +315,8 @@ const best = (states: readonly BreakerState[]): BreakerState =>
 
 /**
  * A claim is the place that one attempt takes at a channel and at one of its keys. It counts as open there from the
- * choice of the channel until `release`, and reports once in between how the attempt ended.
+ * choice of the channel until `release`, and reports once how the attempt ended, in between or later: what is compressed or long
+ * is read when its upstream is done.
  */
 export class Claim {
   readonly candidate: Candidate
@@ -382,14 +383,19 @@ export class Claim {
     })
   }
 
-  /** Gives the place back; without a report before, the attempt says nothing about the channel. */
+  /** Gives the place back. */
   release(): void {
     if (this.#released) return
     this.#released = true
-    if (this.#isTurn && !this.#reported)
-      this.#health.rests.giveBack(this.#place, this.#account, this.#health.clock.monotonic())
-    this.report('ignored')
     this.#ofChannel.open--
     this.#ofKey.open--
+  }
+
+  /** Gives everything back of a claim with which nobody was asked. */
+  drop(): void {
+    if (this.#released) return
+    if (this.#isTurn) this.#health.rests.giveBack(this.#place, this.#account, this.#health.clock.monotonic())
+    this.report('ignored')
+    this.release()
   }
 }

@@ -177,7 +177,7 @@ export class Candidates {
 
   /** The claim was for a candidate that has proved not to fit, and it is released: as if it had never been there. */
   isUnfit(claim: Claim): void {
-    claim.release()
+    claim.drop()
     this.#unfit = [...(this.#unfit ?? []), claim.candidate]
     if (claim === this.#tried) this.#tried = this.#triedMore?.shift() ?? null
     else this.#triedMore?.splice(this.#triedMore.indexOf(claim), 1)

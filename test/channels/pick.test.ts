@@ -293,7 +293,7 @@ t.test('who rests for one account is asked for the others, with another key, and
     const asker = { account, only: null, free: false, isTrial: false, fits: null, ...more }
     const candidates = new Candidates(set.route, set.health, 7, Math.random, asker)
     const claim = candidates.next()
-    claim?.release()
+    claim?.drop()
     return claim?.candidate.channel.name ?? null
   }
   const set = setUp(['a', { priority: 1 }], ['b', {}])

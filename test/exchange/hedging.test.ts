@@ -295,4 +295,5 @@ t.test('an empty compressed answer whose decoder is late is no silence, so no he
   t.equal(await client.end(), 'whole')
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [{ channel: 'b', charge: 140, status: 200 }] })
   for (const outcome of ['won', 'lost']) t.equal(await s.metric('gateway_hedges_total', { outcome }), undefined)
+  t.equal(await s.metric('gateway_upstream_attempts_total', { channel: 'a', result: 'failed' }), 1)
 })

@@ -176,7 +176,7 @@ export function giveBack(x: Exchange, services: Services): void {
   if (x.hold !== null && !x.hold.resolved) services.ledger.void(x.hold)
   if (x.uncovered) giveRightBack(x, services)
   if (x.entered && x.entry !== null) services.places.leave(x.entry.account.id)
-  if (x.relay === null) x.claim?.release() // chosen and never asked
+  if (x.relay === null) x.claim?.drop() // chosen and never asked
 }
 
 /** Gives the right to an uncovered request back: the account of the exchange may have another such request open. */

@@ -305,10 +305,13 @@ export class Asking {
     return true
   }
 
-  /** The answer that counts broke off after it was judged. */
+  /** The answer that counts broke off, mostly after it was judged. */
   broke(): void {
-    this.current.claim.broke()
-    this.#services.upstreamLog.brokeOff(this.#x.id, this.current)
+    const { claim } = this.current
+    const { metrics, upstreamLog } = this.#services
+    if (claim.report('failed')) metrics.attempt(nameOf(this.current), 'failed')
+    else claim.broke()
+    upstreamLog.brokeOff(this.#x.id, this.current)
   }
 }
 

@@ -108,10 +108,9 @@ export class Judging {
     return true
   }
 
-  /** The attempt is over before its document is read, and its channel has to be judged by what was counted. */
+  /** Nobody is told of the document, which would be judged when it is translated: its channel is judged by what was counted. */
   byMeter({ meter }: Reading): void {
     const { asking } = this.#parts
-    meter.end(true)
     asking.report(asking.current, meter.terminal && !meter.failed ? 'ok' : 'failed')
   }
 

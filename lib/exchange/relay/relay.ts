@@ -401,7 +401,12 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
   }
 
   #decodeWhole(reading: Reading, decoder: SideDecoder): void {
-    decoder.end(() => this.#guard(() => this.#readWhole(reading)))
+    decoder.end(() =>
+      this.#guard(() => {
+        // what was decoded last may wait for money, too
+        if (!reading.growth?.holdsBack) this.#readWhole(reading)
+      }),
+    )
   }
 
   #broken(): void {
@@ -440,7 +445,6 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
   /** A document that is to be translated and is long is read and written elsewhere first. */
   #readWhole(reading: Reading): void {
     if (reading.translation === null || !this.#writeElsewhere(reading, reading.translation)) this.#judgeWhole(reading)
-    else if (this.state.now === 'judging') this.#judging.byMeter(reading)
   }
 
   #writeElsewhere(reading: Reading, translation: Translation): boolean {
@@ -459,7 +463,10 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
     else if (translation !== null && !this.#endTranslated(reading, translation)) return
     else if (this.#x.free) this.#out.judgeCount(reading)
     else if (!meter.terminal && !meter.failed && !reading.foreign) this.#broken()
-    else this.#out.complete(meter.failed ? 'broken' : 'completed')
+    else {
+      if (this.state.now === 'judging') this.#judging.byMeter(reading)
+      this.#out.complete(meter.failed ? 'broken' : 'completed')
+    }
   }
 
   /** The upstream has ended an answer that is translated. False: it was none, or the rest waits for money. */
@@ -535,7 +542,8 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
     const { firstByteMs, lastByteMs } = asking.current
     const silentMs = nowMs - lastByteMs
     if (readOn !== null) {
-      if (readOn.isOver(nowMs, asking.answer.reading)) this.#stopReadingOn()
+      // what an upstream that is done has said is still decoded, or waits for money
+      if (!asking.current.over && readOn.isOver(nowMs, asking.answer.reading)) this.#stopReadingOn()
     } else if (x.answered) {
       // it takes no more of what is left for it
       if (silentMs > timeouts.slowClientMs) this.#out.dropSlow()
@@ -553,7 +561,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
       // an answer that has ended is no silence: what came of it is decoded or translated
       if (flow.isDone) return
       if (firstByteMs < 0) this.#judging.checkSilence(nowMs)
-      else if (silentMs > timeouts.idleMs) asking.timeOut() // a document that is to be translated
+      else if (flow.held === 0 && silentMs > timeouts.idleMs) asking.timeOut() // a document that is to be translated
     } else if (flow.slowSinceMs > 0) {
       if (nowMs - flow.slowSinceMs > timeouts.slowClientMs) this.#out.dropSlow()
     } else if (flow.held !== 0) return

@@ -309,6 +309,7 @@ export class WaysOut {
     if (state.isEnding) return
     state.go(by)
     const x = this.#x
+    asking.report(asking.current, 'ignored') // unless it was judged
     asking.answer.reading?.close()
     response.close()
     asking.current.touch() // what is left is the client's time
