@@ -149,7 +149,16 @@ export class Tariff {
    * Tells whether every tool that a request names has a price. A tool: it has none, and the request is refused with 400. `leave out`:
    * all have one but searches that are only offered, without which the request may be answered.
    */
-  judgeTools(tools: readonly AskedTool[]): AskedTool | 'leave out' | null {
+  judgeTools(asked: readonly AskedTool[]): AskedTool | 'leave out' | null {
+    const [{ toolFees }] = this.prices
+    const judged = this.#judgeTools(asked.filter(({ cost }) => cost !== 'setting'))
+    if (judged !== null && judged !== 'leave out') return judged
+    // a search that is left out takes its settings with it
+    const counts = ({ cost, place }: AskedTool) => cost === 'setting' && (place === null || judged === null)
+    return asked.find(tool => counts(tool) && toolFees.of(tool) === null) ?? judged
+  }
+
+  #judgeTools(tools: readonly AskedTool[]): AskedTool | 'leave out' | null {
     const [{ toolFees }] = this.prices
     const isPriced = (tool: AskedTool): boolean =>
       tool.cost === 'tokens' || toolFees.of(tool) !== null || (tool.cost === 'web_search' && this.pricesSearches)

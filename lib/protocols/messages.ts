@@ -10,7 +10,7 @@ import { Patterns } from './json/patterns.ts'
 import { type Fields, fieldsOf, isFields } from './json/text.ts'
 import { file, imageUrl, urlOrObject } from './layouts.ts'
 import { clientPath, type ProtocolRow, TEXT_COVER } from './protocol.ts'
-import { bareTool, toolChoice, typedTool, withSwitches } from './requests/asked-tools.ts'
+import { bareTool, toolChoice, typedTool, withSearch, withSwitches } from './requests/asked-tools.ts'
 import { jsonBody } from './requests/body.ts'
 import { Place } from './requests/places.ts'
 import * as read from './requests/readers.ts'
@@ -60,13 +60,15 @@ source.has('content', { inside: block })
 
 const message = new Place().has('content', { inside: block })
 
-const tool = new Place({
-  element: bareTool,
-  end(draft, frame, end) {
-    typedTool(draft, frame, end)
-    if (frame.type.startsWith('advisor_')) read.advisor(draft, frame)
-  },
-})
+const tool = withSearch(
+  new Place({
+    element: bareTool,
+    end(draft, frame, end) {
+      typedTool(draft, frame, end)
+      if (frame.type.startsWith('advisor_')) read.advisor(draft, frame)
+    },
+  }),
+)
   .has('type', read.type)
   .has('max_uses', read.uses)
   .has('model', read.otherModel)

@@ -40,7 +40,8 @@ function placeOf(tree: Tree, node: Node): Record<string, Literal> {
   return place
 }
 
-const SIZES = /^"(?:low|medium|high)"$/
+/** A larger search may be dearer than the price says, and is not asked of another provider. */
+const SIZES = /^"(?:low|medium)"$/
 
 /** Notes a search. `field`: the member of the body; `node`: the tool, or the member that has the options. */
 export function readSearch(ask: Ask, tree: Tree, tool: Node, field: string): void {
@@ -53,6 +54,8 @@ export function readSearch(ask: Ask, tree: Tree, tool: Node, field: string): voi
   const uses = tree.number(node, 'max_uses')
   // a search in what the provider has kept, which others cannot be told apart from one in the web
   if (tree.boolean(node, 'external_web_access') === false) ask.losses.add('search_options')
+  const isSize = size !== null && SIZES.test(size)
+  if (size !== null && !isSize) ask.losses.add('search_options')
   ask.search = {
     field,
     maxUses: uses !== null && uses >= 1 ? Math.floor(uses) : null,
@@ -64,7 +67,7 @@ export function readSearch(ask: Ask, tree: Tree, tool: Node, field: string): voi
       ...domains(tree, node, 'blocked_domains', 'excluded_domains', 'exclude_domains', 'excludeDomains'),
       ...domains(tree, filters, 'blocked_domains', 'excluded_domains'),
     ],
-    size: size !== null && SIZES.test(size) ? size : null,
+    size: isSize ? size : null,
     place: placeOf(tree, tree.kind(nested) === 'object' ? nested : location),
     isNeeded: false,
   }

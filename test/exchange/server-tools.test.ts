@@ -358,6 +358,107 @@ t.test('with a price: what is held and what is charged', async t => {
   }
 })
 
+t.test('a dearer search, or a dearer provider of the same model: refused, until the price names it', async t => {
+  const search = (more: Json) => tools({ type: 'web_search', ...more })
+  const online = (parameters: Json) => tools({ type: 'openrouter:web_search', parameters })
+  const gateway = (more: Json) => `"providerOptions":${JSON.stringify({ gateway: more })}`
+  const provider = (more: Json) => `"provider":${JSON.stringify(more)}`
+  const rows: [protocol: Text, members: string, name: string | null][] = [
+    ['responses', search({ search_context_size: 'high' }), 'search_context_size'],
+    ['responses', search({ search_context_size: 'HIGH' }), 'search_context_size'],
+    ['responses', search({ search_context_size: ['high'] }), 'search_context_size'],
+    ['responses', search({ search_context_size: 'medium' }), null],
+    ['responses', tools({ type: 'function', name: 'f', parameters: { engine: 'x', Engine: 1 } }), null],
+    ['chat', '"web_search_options":{"search_context_size":"high"}', 'search_context_size'],
+    ['chat', '"web_search_options":{"search_type":"pro"}', 'search_type'],
+    ['chat', '"web_search_options":{"search_context_size":"low","search_type":null}', null],
+    ['chat', '"extra_body":{"web_search_options":{"search_context_size":"high"}}', 'search_context_size'],
+    ['chat', search({ web_search: { search_engine: 'search_pro_sogou' } }), 'search_engine'],
+    ['chat', search({ web_search: { search_engine: 'search_std', enable: true } }), null],
+    ['chat', '"enable_search":true,"search_options":{"search_strategy":"max"}', 'search_strategy'],
+    ['chat', '"enable_search":true,"search_options":{"search_strategy":"turbo"}', null],
+    ['chat', '"plugins":[{"id":"web","max_results":50}]', 'max_results'],
+    ['chat', '"plugins":[{"id":"web","max_results":"6"}]', 'max_results'],
+    ['chat', '"plugins":[{"id":"web","max_results":5}]', null],
+    ['chat', online({ engine: 'exa' }), 'engine'],
+    ['messages', online({ max_results: 20, engine: 'auto' }), 'max_results'],
+    ['chat', online({ engine: 'native', max_results: 3 }), null],
+    ...(['messages', 'chat', 'responses'] as const).flatMap(protocol => [
+      ...[
+        { order: ['dear'] },
+        { only: ['dear'] },
+        { ignore: ['cheap'] },
+        { sort: 'throughput' },
+        { sort: { by: 'latency' } },
+      ].map((more): [Text, string, string] => [
+        protocol,
+        `"max_tokens":1,${provider(more)}`,
+        `provider.${Object.keys(more)[0]}`,
+      ]),
+      ...[{ order: ['dear'] }, { only: ['dear'] }, { sort: 'ttft' }].map((more): [Text, string, string] => [
+        protocol,
+        `"max_tokens":1,${gateway(more)}`,
+        `providerOptions.gateway.${Object.keys(more)[0]}`,
+      ]),
+    ]),
+    ['chat', `"extra_body":{${provider({ quantizations: ['bf16'] })}}`, 'provider.quantizations'],
+    ['chat', provider({ preferred_max_latency: { p50: 1 } }), 'provider.preferred_max_latency'],
+    // what is asked for privacy, and what makes nothing dearer
+    [
+      'chat',
+      provider({
+        data_collection: 'deny',
+        zdr: true,
+        sort: 'price',
+        order: [],
+        only: null,
+        require_parameters: true,
+        max_price: {},
+      }),
+      null,
+    ],
+    [
+      'chat',
+      gateway({ zeroDataRetention: true, disallowPromptTraining: true, order: [], sort: 'cost', user: 'u' }),
+      null,
+    ],
+    ['chat', '"provider":"any","providerOptions":{"other":{"order":["a"]}}', null],
+  ]
+  const s = await open(t, { model: { price: { ...TOKENS, web_search: 0.07 }, max_output: 100 } })
+  const names = new Set<string>()
+  for (const [protocol, members, name] of rows) {
+    const { status, body, sent } = await ask(s, protocol, members)
+    t.same([status, sent === null], name === null ? [200, false] : [400, true], `${protocol} ${members}`)
+    if (name !== null) t.match(JSON.parse(body), { error: { param: name } }, `${protocol} ${members}`)
+    if (name !== null) names.add(name.split('.')[0]!.replace('providerOptions', 'provider'))
+  }
+  t.same((await s.books()).left, NOTHING_LEFT)
+
+  // a search that is left out takes its settings with it
+  const without = await open(t, { model: { price: TOKENS, max_output: 100 } })
+  for (const [protocol, members] of [
+    ['responses', search({ search_context_size: 'high' })],
+    ['chat', '"web_search_options":{"search_context_size":"high"}'],
+    ['chat', '"enable_search":true,"search_options":{"search_strategy":"max"}'],
+  ] as const)
+    t.match(await ask(without, protocol, members), { status: 200, dropped: 'web_search' }, members)
+  t.match(await ask(without, 'chat', `"enable_search":true,${provider({ only: ['dear'] })}`), { status: 400 })
+
+  const fees = Object.fromEntries([...names].map(name => [name, name === 'provider' ? 0.5 : 0.01]))
+  const price = { ...TOKENS, web_search: 0.07, tools: fees }
+  const priced = await open(t, { model: { price, max_output: 100, tool_input: 0, max_searches: 1 } })
+  for (const [protocol, members, name] of rows) {
+    const asked = await ask(priced, protocol, members)
+    t.equal(asked.status, 200, members)
+    if (name === null) continue
+    const stem = name.split('.')[0]!.replace('providerOptions', 'provider')
+    const { rows: kept, ok } = await priced.books()
+    const line = kept.at(-1)?.lines.find(one => one.class === `tools.${stem}`)
+    t.match(line, { count: 1, price: (fees[stem] as number) * 1e6 }, `once for each request: ${members}`)
+    t.ok(ok && asked.held >= (fees[stem] as number), 'and held')
+  }
+})
+
 t.test('calls of a stream count from their first event, also when it breaks off', async t => {
   const s = await open(t, { model: { price: PRICED, max_output: 100, tool_input: 0 } })
   const event = (data: Json) => `event: ${data['type']}\ndata: ${JSON.stringify(data)}\n\n`

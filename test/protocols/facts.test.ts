@@ -212,6 +212,9 @@ t.test('what is asked: tiers, and how pictures are to be', async t => {
   const rows: [Protocol, string, object][] = [
     ['chat', '{"service_tier":"Priority"}', tiers('priority')],
     ['responses', '{"service_tier":"flex"}', tiers('flex')],
+    ['chat', '{"providerOptions":{"openai":{"serviceTier":"priority"}}}', tiers('priority')],
+    ['chat', '{"provider_options":{"anthropic":{"speed":"fast","inference_geo":"us"}}}', tiers(null, 'fast', 'us')],
+    ['embeddings', '{"providerOptions":{"google":{"service_tier":{}}}}', refused('service_tier')],
     ['responses', '{"service_tier":"auto"}', tiers(null)],
     ['responses', '{"service_tier":null}', tiers(null)],
     [

@@ -26,7 +26,7 @@ function randomSearch(random: Random): Search {
     maxUses: random.pick([null, 1, 7]),
     allowed: list(),
     blocked: list(),
-    size: random.pick([null, '"low"', '"high"']),
+    size: random.pick([null, '"low"', '"medium"']),
     place: random.pick([{}, { city: oddLiteral(random, `c${text(random)}`), country: '"DE"' }]),
     isNeeded: false,
   }

@@ -8,7 +8,9 @@ import {
   costOfMember,
   costOfType,
   type ListElement,
+  ROUTING,
   SEARCH_PLUGIN,
+  SEARCH_SETTINGS,
   SWITCHES,
   type Switch,
   snake,
@@ -16,8 +18,9 @@ import {
   type ToolCost,
   USUAL_SIZE,
 } from '../words/server-tools.ts'
+import { decode } from '../json/text.ts'
 import { added, type Draft } from './facts.ts'
-import { type PlaceFrame, Place, type Read } from './places.ts'
+import { type PlaceFrame, Place, type Read, type Value } from './places.ts'
 import * as read from './readers.ts'
 
 /** No honest request names more; the rest of a list could be anything. */
@@ -69,7 +72,9 @@ export function typedTool(draft: Draft, frame: PlaceFrame, end: number): void {
   const isSearch = cost === 'web_search' && element !== null
   const { uses } = frame
   const size = (frame.size ?? USUAL_SIZE) as AskedTool['size']
-  note(draft, { stem, cost, name: frame.type, uses, size, place: isSearch ? { element } : null })
+  const place = isSearch ? { element } : null
+  note(draft, { stem, cost, name: frame.type, uses, size, place })
+  if (cost === 'web_search') noteSettings(draft, frame, place)
   if (!isSearch) stay(draft, frame)
 }
 
@@ -111,24 +116,84 @@ export function endMembers(draft: Draft, frame: PlaceFrame, end: number): void {
   }
 }
 
+// --- settings that make something dearer
+
+/** What a setting says, as it is compared with what costs no more. Lists and objects say what cannot be read. */
+const said = ({ kind, text }: Value): string | null =>
+  text === null ? null : kind === 'scalar' ? text : (decode(text)?.toLowerCase() ?? null)
+
+const isDearer = (value: Value, usual: ReadonlySet<string>): boolean =>
+  !read.isNull(value) && !usual.has(said(value) ?? '')
+
+/** A place with settings of a search, which count when the object ends that is the search. */
+export function withSettings(place: Place): Place {
+  for (const [name, usual] of Object.entries(SEARCH_SETTINGS))
+    place.has(name, (_draft, value, frame) => {
+      if (isDearer(value, usual) && !frame.settings.includes(name)) frame.settings = [...frame.settings, name]
+    })
+  return place
+}
+
+/** An object of them inside of the tool, which in tools of other types is what the author wants. */
+const settings = withSettings(
+  new Place({
+    single: true,
+    free: true,
+    end(_draft, { owner, settings }) {
+      if (owner !== null) owner.settings = [...owner.settings, ...settings]
+    },
+  }),
+)
+
+/** Adds to the place of a tool what some providers read of one that searches. */
+export const withSearch = (place: Place): Place =>
+  withSettings(place).has('parameters', { inside: settings }).has('web_search', { inside: settings })
+
+function noteSettings(draft: Draft, frame: PlaceFrame, place: AskedTool['place']): void {
+  for (const name of frame.settings) noteSetting(draft, name, name, place)
+}
+
+function noteSetting(draft: Draft, stem: string, name: string, place: AskedTool['place'] = null): void {
+  note(draft, { stem, cost: 'setting', name, uses: 1, place, always: true, forced: false })
+}
+
+/** A place that chooses among the providers of a model. `name`: the member that it is the value of. */
+function routing(name: string): Place {
+  const place = new Place()
+  for (const [member, usual] of Object.entries(ROUTING)) {
+    const chooses = (draft: Draft): void => {
+      const path = `${name}.${member}`
+      // of a list once
+      if (draft.tools.at(-1)?.name !== path) noteSetting(draft, 'provider', path)
+    }
+    const read: Read = (draft, value) => isDearer(value, usual) && chooses(draft)
+    place.has(member, { read, inside: new Place({ element: read, end: chooses }) })
+  }
+  return place
+}
+
 // --- members of the body that switch something on
 
 const switchOf = (name: string): Switch => SWITCHES[name] as Switch
 
-function noteSwitch(draft: Draft, name: string, isTop: boolean, isForced = false): void {
+function noteSwitch(draft: Draft, name: string, isTop: boolean, isForced = false): AskedTool['place'] {
   const { cost, always = false } = switchOf(name)
   const place = cost === 'web_search' && isTop ? { member: name } : null
   note(draft, { stem: name, cost, name, place, always, forced: always || isForced })
+  return place
 }
 
 /** The object of such a member may say that it is off, or that it has to run. */
 const switched = (name: string): Place =>
-  new Place({
-    end(draft, frame) {
-      const isTop = frame.owner !== null && frame.owner.owner === null && !frame.inList
-      if (frame.uses !== 0 && frame.type !== 'off') noteSwitch(draft, name, isTop, frame.type === 'on')
-    },
-  })
+  withSettings(
+    new Place({
+      end(draft, frame) {
+        const isTop = frame.owner !== null && frame.owner.owner === null && !frame.inList
+        if (frame.uses === 0 || frame.type === 'off') return
+        noteSettings(draft, frame, noteSwitch(draft, name, isTop, frame.type === 'on'))
+      },
+    }),
+  )
     .has('enable', (_draft, value, frame) => {
       if (!read.isOn(value)) frame.uses = 0
     })
@@ -142,12 +207,16 @@ function notePlugin(draft: Draft, name: string): void {
     note(draft, { stem: name === UNREADABLE ? 'plugins' : name, cost: 'other', name: 'plugins', uses: 1, always: true })
 }
 
-const plugin = new Place({
-  element: (draft, value) => notePlugin(draft, read.capturedString(value) ?? UNREADABLE),
-  end(draft, frame) {
-    if (frame.uses !== 0) notePlugin(draft, frame.type === '' ? UNREADABLE : frame.type)
-  },
-})
+const plugin = withSettings(
+  new Place({
+    element: (draft, value) => notePlugin(draft, read.capturedString(value) ?? UNREADABLE),
+    end(draft, frame) {
+      if (frame.uses === 0) return
+      notePlugin(draft, frame.type === '' ? UNREADABLE : frame.type)
+      noteSettings(draft, frame, null)
+    },
+  }),
+)
   .has('id', read.type)
   .has('enabled', (_draft, value, frame) => {
     if (!read.isOn(value)) frame.uses = 0
@@ -160,20 +229,34 @@ const plugins: Read = (draft, value) => {
 
 const server = new Place({ end: draft => note(draft, { stem: 'mcp_servers', cost: 'tokens', name: 'mcp_servers' }) })
 
-const searchOptions = new Place().has('forced_search', {
+const searchOptions = withSettings(
+  new Place({ end: (draft, frame) => noteSettings(draft, frame, { member: 'search_options' }) }),
+).has('forced_search', {
   read(draft, value) {
     draft.forcesSearch ||= read.isOn(value)
   },
 })
 
 /** Some upstreams turn to the models that stand here when the one that was asked for fails, or cannot read what was sent. */
-const gatewayOptions = new Place().has('models', read.stored('providerOptions'))
-const providerOptions = { alias: 'provider_options', inside: new Place().has('gateway', { inside: gatewayOptions }) }
+const gatewayOptions = routing('providerOptions.gateway').has('models', read.stored('providerOptions'))
+/** What one of the providers alone is told, in the words of its own protocol. */
+const ownOptions = new Place()
+  .has('serviceTier', { alias: 'service_tier', read: read.tier('service', 'service_tier') })
+  .has('speed', read.tier('speed', 'speed'))
+  .has('inferenceGeo', { alias: 'inference_geo', read: read.tier('geo', 'inference_geo') })
+const optionsOfAll = new Place().has('gateway', { inside: gatewayOptions })
+for (const name of ['anthropic', 'azure', 'bedrock', 'google', 'groq', 'openai', 'vertex', 'xai'])
+  optionsOfAll.has(name, { inside: ownOptions })
+const providerOptions = { alias: 'provider_options', inside: optionsOfAll }
+
+/** Adds what chooses among the providers of a model. */
+const withProviders = (place: Place): Place =>
+  place.has('provider', { inside: routing('provider') }).has('providerOptions', providerOptions)
 
 /** Adds all members to a place that name other models to turn to, whose prices are not known here. */
 export function withoutOthers(place: Place): Place {
   for (const [name, { turns }] of Object.entries(SWITCHES)) if (turns) place.has(name, read.stored(name))
-  return place.has('fallbacks', read.stored('fallbacks')).has('providerOptions', providerOptions)
+  return withProviders(place).has('fallbacks', read.stored('fallbacks'))
 }
 
 /** Maxima in the words of single servers, some of which read them before the protocol's own. */
@@ -195,7 +278,7 @@ export function withSwitches(place: Place): Place {
       })
   }
   for (const name of OTHER_MAXIMA) place.has(name, read.raiseMaximum)
-  return place.has('search_options', { inside: searchOptions }).has('providerOptions', providerOptions)
+  return withProviders(place).has('search_options', { inside: searchOptions })
 }
 
 // --- what has to be used

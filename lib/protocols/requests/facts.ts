@@ -315,7 +315,7 @@ function usesOf(draft: Draft): AllUses {
   const sum = (counts: (tool: AskedTool) => boolean): ToolUses => {
     const all = { uses: 0, unlimited: 0 }
     for (const tool of tools)
-      if (tool.cost !== 'stored' && counts(tool)) {
+      if (tool.cost !== 'stored' && tool.cost !== 'setting' && counts(tool)) {
         if (tool.uses === null) all.unlimited++
         else all.uses += tool.uses
       }
@@ -368,7 +368,7 @@ function completePrompt(draft: Draft, bodyBytes: number, { uses, unlimited }: To
 
 /** Returns the same request without its searches, which are left out of the body. */
 export function withoutSearches(facts: Facts): Facts {
-  const tools = facts.tools.filter(({ cost }) => cost !== 'web_search')
+  const tools = facts.tools.filter(({ cost, place }) => cost !== 'web_search' && (cost !== 'setting' || place === null))
   const leftOut = facts.tools.filter(({ cost }) => cost === 'web_search')
   const { uses, unlimited } = facts.otherUses
   const prompt = { ...facts.prompt, toolUses: uses, unlimitedTools: unlimited }

@@ -187,6 +187,8 @@ function folded(name: string): string | null {
   return text.toLowerCase()
 }
 
+const NO_SETTINGS: readonly string[] = []
+
 /** The state of a scan in one object of a place, or in a form. Frames are used again. */
 export class PlaceFrame {
   /** The frame of the object around this one; for an element of an array, of the object that has the array. */
@@ -203,6 +205,8 @@ export class PlaceFrame {
   /** The size of the container that a tool names; true when its shell is the client's. */
   size: string | null = null
   isLocal = false
+  /** The settings by which a search is made dearer. */
+  settings: readonly string[] = NO_SETTINGS
   /** A tool whose members are tools has one that is known, and one that does not search. */
   hasMembers = false
   hasOthers = false
@@ -235,6 +239,7 @@ export class PlaceFrame {
     this.lastTool = null
     this.toolStays = this.isLocal = this.hasMembers = this.hasOthers = false
     this.size = null
+    this.settings = NO_SETTINGS
     this.type = this.mime = this.head = ''
     this.dataLength = -1
     this.urls = this.seen = this.seenMore = 0

@@ -10,9 +10,19 @@
 /**
  * `free`: the client runs it, or it finds only what stands in the request. `tokens`: the upstream runs it, and what it reads
  * and writes is charged as tokens (or as pictures, where it draws). `stored`: it works on what is stored at the upstream, which
- * all customers share, so that it is refused. The others name the price of the piece; `other`: one under `tools`.
+ * all customers share, so that it is refused. The others name the price of the piece; `other`: one under `tools`, and so does a
+ * `setting`, which is no tool, and makes what the request asks for dearer at its provider.
  */
-export type ToolCost = 'free' | 'tokens' | 'stored' | 'web_search' | 'maps' | 'container' | 'code_execution' | 'other'
+export type ToolCost =
+  | 'free'
+  | 'tokens'
+  | 'stored'
+  | 'web_search'
+  | 'maps'
+  | 'container'
+  | 'code_execution'
+  | 'other'
+  | 'setting'
 
 /** Sizes of containers, as they are asked for and priced. */
 export const CONTAINER_SIZES = ['1g', '4g', '16g', '64g'] as const
@@ -113,6 +123,30 @@ export const SWITCHES: Readonly<Record<string, Switch>> = {
   plugins: { cost: 'other', always: true },
 }
 
+/**
+ * Settings by which a search becomes dearer at some provider than one that has none, and the values that do not make it dearer. A
+ * price of searches is that of such a search, of the size `medium`.
+ */
+export const SEARCH_SETTINGS: Readonly<Record<string, ReadonlySet<string>>> = {
+  search_context_size: new Set(['low', 'medium']),
+  search_type: new Set(['fast']),
+  search_strategy: new Set(['turbo']),
+  search_engine: new Set(['search_std']),
+  engine: new Set(['auto', 'native']),
+  max_results: new Set(['0', '1', '2', '3', '4', '5']),
+}
+
+/** Where several providers have a model, the members that choose among them, of which some are dearer. */
+export const ROUTING: Readonly<Record<string, ReadonlySet<string>>> = {
+  order: new Set(),
+  only: new Set(),
+  ignore: new Set(),
+  sort: new Set(['price', 'cost']),
+  quantizations: new Set(),
+  preferred_min_throughput: new Set(),
+  preferred_max_latency: new Set(),
+}
+
 /** A plugin that searches before the model is asked, for every request. Others are tools of their own name. */
 export const SEARCH_PLUGIN = 'web'
 /** A model's name ends so at proxies where every request of it searches. */
@@ -144,7 +178,7 @@ export interface AskedTool {
   /** The uses that it may have; null = the request does not say. */
   uses: number | null
   size: ContainerSize
-  /** The place from which it can be left out; null = it cannot. */
+  /** The place from which it can be left out; null = it cannot. A setting of a search goes with it. */
   place: ToolPlace | null
   /** True: the tool runs for every request that names it. */
   always: boolean
