@@ -126,7 +126,7 @@ const isDearer = (value: Value, usual: ReadonlySet<string>): boolean =>
   !read.isNull(value) && !usual.has(said(value) ?? '')
 
 /** A place with settings of a search, which count when the object ends that is the search. */
-export function withSettings(place: Place): Place {
+function withSettings(place: Place): Place {
   for (const [name, usual] of Object.entries(SEARCH_SETTINGS))
     place.has(name, (_draft, value, frame) => {
       if (isDearer(value, usual) && !frame.settings.includes(name)) frame.settings = [...frame.settings, name]
