@@ -22,7 +22,7 @@ import type * as ApplyModule from '../../lib/operations/catalogue/apply.ts'
 import type * as GatewayModule from '../../lib/process/gateway.ts'
 import type * as TableModule from '../../lib/protocols/table.ts'
 import type * as OpenModule from '../../lib/store/store.ts'
-import type * as CatalogModule from '../../lib/catalog/catalog.ts'
+import type * as CatalogModule from '../../lib/catalog-file/catalog.ts'
 import type * as ConfigModule from '../../lib/config/config.ts'
 import type * as LogModule from '../../lib/base/log.ts'
 import type * as MetricsModule from '../../lib/terms/metrics.ts'
@@ -122,7 +122,7 @@ async function open(lib: Lib) {
   const { openStore } = await lib<typeof OpenModule>('store/store.ts')
   const { applyCatalog } = await lib<typeof ApplyModule>('operations/catalogue/apply.ts')
   const { systemClock } = await lib<typeof ClockModule>('base/clock.ts')
-  const { parseCatalog } = await lib<typeof CatalogModule>('catalog/catalog.ts')
+  const { parseCatalog } = await lib<typeof CatalogModule>('catalog-file/catalog.ts')
   const { parseConfig } = await lib<typeof ConfigModule>('config/config.ts')
   const { createLogger } = await lib<typeof LogModule>('base/log.ts')
   const { Metrics } = await lib<typeof MetricsModule>('terms/metrics.ts')

@@ -2,7 +2,7 @@
 import { equal } from 'node:assert/strict'
 import type * as TariffModule from '../../lib/pricing/tariff.ts'
 import { textOnly } from '../../lib/protocols/requests/facts.ts'
-import { MODEL_DEFAULTS } from '../../lib/catalog/schema.ts'
+import { MODEL_DEFAULTS } from '../../lib/catalog-file/schema.ts'
 import { noUsage } from '../../lib/protocols/words/usage.ts'
 import type { Bench } from './bench.ts'
 

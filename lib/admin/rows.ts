@@ -1,4 +1,5 @@
 /** The calls of the admin API. Each leads to an operation, which has the rules. */
+import { iso } from '../base/clock.ts'
 import { appliedAnswer, applyForm, applySent } from '../operations/catalogue/apply.ts'
 import { importAnswer, importForm, importSent } from '../operations/catalogue/price-import.ts'
 import { z } from 'zod'
@@ -7,7 +8,7 @@ import { Instead, type Operation, TextFile, madeOnce, once } from '../api/operat
 import { paymentCalls } from '../console/api/pay-desk.ts'
 import { USERS } from '../console/api/people.ts'
 import { VERSION } from '../base/version.ts'
-import { catalogSchema } from '../catalog/schema.ts'
+import { catalogSchema } from '../catalog-file/schema.ts'
 import { accountChangeForm, accountForm, accountsQuery } from '../operations/accounts/accounts.ts'
 import { actionsQuery } from '../operations/accounts/actions.ts'
 import { readAudit } from '../operations/billing/audit.ts'
@@ -18,7 +19,7 @@ import { accountKeyForm, keyChangeForm, keyRollForm, keysQuery } from '../operat
 import { momentQuery, priceChangesForm, versionsQuery } from '../operations/catalogue/prices.ts'
 import { moneyText, timeText } from '../operations/fields.ts'
 import { reportJson } from '../operations/usage/reports.ts'
-import { entryAnswer } from '../operations/billing/ledger.ts'
+import { entryAnswer } from '../operations/billing/account-ledger.ts'
 import {
   Statements,
   statementAnswer,
@@ -488,7 +489,7 @@ const DOCUMENT = [
     run: async ({ deps: { clock } }) => ({
       version: VERSION,
       node: process.version,
-      started_at: new Date(clock.now() - process.uptime() * 1000).toISOString(),
+      started_at: iso(clock.now() - process.uptime() * 1000),
     }),
   }),
   readingCall({

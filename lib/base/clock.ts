@@ -18,6 +18,10 @@ export const MINUTE_MS = 60 * SECOND_MS
 export const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
 
+/** A time in ms since 1970 as answers and logs show it. */
+export const iso = (ms: number): string => new Date(ms).toISOString()
+export const isoOrNull = (ms: number | null): string | null => (ms === null ? null : iso(ms))
+
 export const pause = (clock: Clock, ms: number): Promise<void> => new Promise(resolve => clock.after(ms, resolve))
 
 export const systemClock: Clock = {

@@ -8,7 +8,7 @@ import { payWarnings } from '../pay/methods.ts'
 import { pictureWarnings } from '../process/data-paths.ts'
 import { thisMachine } from '../sense/machine.ts'
 import { openStore } from '../store/store.ts'
-import { type CatalogFile, loadCatalog, searchWarnings } from '../catalog/catalog.ts'
+import { type CatalogFile, loadCatalog, searchWarnings } from '../catalog-file/catalog.ts'
 import { type Config, type ConfigFile, openConfig, peopleWarnings } from '../config/config.ts'
 
 interface Checked {

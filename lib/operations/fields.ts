@@ -8,10 +8,6 @@ import * as kind from '../config/scalars.ts'
 
 const MOST_ROWS = 1_000
 
-/** A time in ms since 1970 as answers show it. */
-export const iso = (ms: number): string => new Date(ms).toISOString()
-export const isoOrNull = (ms: number | null): string | null => (ms === null ? null : iso(ms))
-
 export const moment = kind.scalar(
   {
     zh: '时间，例如“2030-01-31T00:00:00Z”，或1970年以来的毫秒数',
@@ -39,12 +35,14 @@ export const pageFields = {
   after: kind.whole(0, Number.MAX_SAFE_INTEGER).optional(),
 }
 
+export const withoutUndefined = <T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
+
 type PageForm = z.output<z.ZodObject<typeof pageFields>>
 
 export const toPage = ({ q, limit, after }: PageForm): PageFilter => ({
   limit,
-  ...(q === undefined ? {} : { q }),
-  ...(after === undefined ? {} : { afterId: after }),
+  ...withoutUndefined({ q, afterId: after }),
 })
 
 /** The `after` of the next page; null on the last page. */

@@ -10,6 +10,7 @@ import { checksummed } from '../config/xpub.ts'
 import { sweepList } from './usdt/addresses.ts'
 import type { Usdt } from './usdt/usdt.ts'
 import { OperationError, type Words } from '../operations/error.ts'
+import { withoutUndefined } from '../operations/fields.ts'
 import type { Store } from '../store/store.ts'
 import { ORDER_STATES, PAY_EXCEPTIONS, PAY_METHODS, type Refund } from '../terms/pay.ts'
 import type { Act, Actor } from '../base/people.ts'
@@ -148,11 +149,8 @@ export class PaymentsAdmin {
     const { state, method, older, sort, limit, after } = filter
     const nowMs = await storeNow(this.#deps)
     const rows = await store.pay.orders({
-      ...(account === undefined ? {} : { accountId: account.id }),
-      ...(state === undefined ? {} : { states: [state] }),
-      ...(method === undefined ? {} : { method }),
+      ...withoutUndefined({ accountId: account?.id, states: state && [state], method, beyond: after }),
       ...(older === undefined ? {} : { beforeMs: nowMs - older }),
-      ...(after === undefined ? {} : { beyond: after }),
       ascending: sort === 'created',
       limit,
     })
@@ -203,9 +201,7 @@ export class PaymentsAdmin {
     const { store } = this.#deps
     const rows = await store.pay.exceptions({
       ...(state === 'all' ? {} : { open: state === 'open' }),
-      ...(kind === undefined ? {} : { kind }),
-      ...(method === undefined ? {} : { method }),
-      ...(after === undefined ? {} : { beforeId: after }),
+      ...withoutUndefined({ kind, method, beforeId: after }),
       limit,
     })
     const data: ExceptionRow[] = []

@@ -4,7 +4,7 @@
  * order that nobody pays is closed. Of USDT: the nodes, the rate, the address, a transfer by a person, and the credit. Nothing of that
  * has to be undone: the address is the account's for good.
  */
-import { type Clock, pause } from '../base/clock.ts'
+import { type Clock, pause, iso } from '../base/clock.ts'
 import { formatMicro, micro } from '../base/money.ts'
 import type { Act } from '../base/people.ts'
 import { checksummed } from '../config/xpub.ts'
@@ -261,7 +261,7 @@ async function rateFinding({ deps }: Usdt): Promise<Finding> {
   const rate = await deps.store.pay.payRate(USDT, await storeNow(deps))
   if (rate === null)
     return { step: 'rate', ok: false, text: 'no rate is in force: payments in USDT wait for one', check: 'Rates' }
-  const until = new Date(rate.untilMs).toISOString()
+  const until = iso(rate.untilMs)
   return { step: 'rate', ok: true, text: `1 USDT is ${formatMicro(micro(rate.rate))} CNY until ${until}` }
 }
 

@@ -1,10 +1,9 @@
 /** How payments stand: orders by state, what waits for a person, and how each way to pay fares. For operators. */
-import { type Clock, DAY_MS, SECOND_MS } from '../base/clock.ts'
+import { type Clock, DAY_MS, SECOND_MS, iso, isoOrNull } from '../base/clock.ts'
 import type { Logger } from '../base/log.ts'
 import { formatMicro, ZERO } from '../base/money.ts'
 import type { HoldConfig, UsdtConfig } from '../config/pay-schema.ts'
 import { storeNow } from '../operations/deps.ts'
-import { iso, isoOrNull } from '../operations/fields.ts'
 import type { PayMark, PayTotals } from '../store/payments/types.ts'
 import type { Store } from '../store/store.ts'
 import { type OrderMethod, PAY_METHODS } from '../terms/pay.ts'
@@ -234,7 +233,7 @@ interface Remark {
 
 /** What operators are told; null = nothing. */
 export function remarkOn(validity: Validity, nowMs: number): Remark | null {
-  const [from, until] = [validity.fromMs, validity.untilMs].map(ms => new Date(ms).toISOString())
+  const [from, until] = [validity.fromMs, validity.untilMs].map(ms => iso(ms))
   const renew = 'get new ones from the provider, and put them into the config'
   if (nowMs > validity.untilMs) return { level: 'error', text: `the certificates have ended at ${until}: ${renew}` }
   if (endsSoon(validity, nowMs)) return { level: 'warn', text: `the certificates end at ${until}: ${renew}` }

@@ -2,7 +2,7 @@
  * What a unit of another currency is worth. Operators set it, always until a time: an order that is begun keeps the rate of
  * its beginning, and without a rate in force none can be begun. Transfers of USDT wait without one.
  */
-import { DAY_MS } from '../base/clock.ts'
+import { DAY_MS, iso } from '../base/clock.ts'
 import { storeNow } from '../operations/deps.ts'
 import { z } from 'zod'
 import { formatMicro, micro, parseMillionths } from '../base/money.ts'
@@ -11,7 +11,6 @@ import type { Store } from '../store/store.ts'
 import type { PayRate } from '../store/payments/types.ts'
 import * as kind from '../config/scalars.ts'
 import type { Act } from '../base/people.ts'
-import { iso } from '../operations/fields.ts'
 
 const LISTED = 20
 const MOST_DAYS = 366

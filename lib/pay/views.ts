@@ -1,7 +1,7 @@
 /**
  * Orders, their proofs, refunds and exceptions as rows for people: what the account sees of its own, and what operators see of all.
  */
-import { iso, isoOrNull } from '../operations/fields.ts'
+import { iso, isoOrNull } from '../base/clock.ts'
 import { formatMicro, micro } from '../base/money.ts'
 import { oneOf, scalar } from '../config/scalars.ts'
 import { OperationError } from '../operations/error.ts'

@@ -21,7 +21,7 @@ import {
 } from '../protocols/words/usage.ts'
 import type { Model } from '../terms/records.ts'
 import { type BilledAnswer, costOfClasses, type BilledPart, type Priced } from './bill.ts'
-import { estimatedInput } from './hold.ts'
+import { estimatedInput } from './worst-case.ts'
 
 /** The facts of a request that say how much it can cause. The facts of its body have it. */
 export interface Cause {

@@ -1,7 +1,7 @@
 /**
  * The tariff of a model in a group: what an answer costs (`bill`), the most that a request can cost (`hold`), and which
  * requests may not be admitted because something that they ask for has no price. The work is done by the files around
- * this one: price lists (`model-price.ts`), receipts and sums (`bill.ts`) and holds (`hold.ts`).
+ * this one: price lists (`model-price.ts`), receipts and sums (`bill.ts`) and holds (`worst-case.ts`).
  *
  * Where it is not known which of several models an upstream uses, `Tariff.dearest` makes one tariff of theirs, which takes
  * the dearest price for each class of tokens and each fee.
@@ -33,12 +33,12 @@ import {
   toolLines,
 } from './bill.ts'
 import { type Cause, mostInputCaused, mostOutputCaused } from './bound.ts'
-import { estimatedInput, AnswerHold, holdOf, type HeldRequest } from './hold.ts'
+import { estimatedInput, AnswerHold, holdOf, type HeldRequest } from './worst-case.ts'
 import { ModelPrice, type TierField, type List } from './model-price.ts'
 
 export type { BilledAnswer, BilledPart } from './bill.ts'
-export type { AnswerHold } from './hold.ts'
-export type { HeldRequest } from './hold.ts'
+export type { AnswerHold } from './worst-case.ts'
+export type { HeldRequest } from './worst-case.ts'
 
 /** The charge of an answer, and the receipt that recomputes it. */
 export interface Bill extends Lines {

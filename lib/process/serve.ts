@@ -19,7 +19,9 @@ export async function serveGateway(config: Config, options: ServeOptions): Promi
   const prepared = prepareStore(store, config, options.env, log)
   prepared.catch(() => {}) // a failure is thrown below, by the await
   const ready =
-    config.workers > 1 ? (await import('./workers.ts')).servePrimary : (await import('./serve-alone.ts')).serveAlone
+    config.workers > 1
+      ? (await import('./serve-workers.ts')).servePrimary
+      : (await import('./serve-alone.ts')).serveAlone
   await prepared
   const operations = await ready({ config, options, log, metrics, store })
   // the first requests do not need these two, so they are loaded only now, but before somebody asks for them

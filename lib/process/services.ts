@@ -2,7 +2,7 @@
  * Builds the services that all exchanges of a process share, and fits them to a new world. The gateway does it here,
  * and so do the tests of exchanges, so that what they test is what runs.
  */
-import { Answers } from '../access/answers.ts'
+import { Answers } from '../access/answer-owners.ts'
 import { Buffered, Inflating } from '../access/open-requests.ts'
 import { KeyUses, KeyCache } from '../access/keys.ts'
 import { Places } from '../access/places.ts'

@@ -1,7 +1,7 @@
 /** What the rules look at: a config, the rows of a catalogue, and the machine, with what several rules want to know of them. */
 import type { Protocol } from '../protocols/names.ts'
 import { protocolRow } from '../protocols/table.ts'
-import type { CatalogAccount, CatalogKey } from '../catalog/rows.ts'
+import type { CatalogAccount, CatalogKey } from '../catalog-file/rows.ts'
 import type { Channel, Group, Model } from '../terms/records.ts'
 import type { Config } from '../config/config.ts'
 import { whereIs } from './hosts.ts'

@@ -21,7 +21,7 @@ import {
   untellable,
   type WebFindings,
 } from './events.ts'
-import { Searches } from './found.ts'
+import { Searches } from './search-results.ts'
 import { TextOfInput } from './freeform.ts'
 import { EMPTY_TEXT, type Literal } from './json/literal.ts'
 import { NONE, type Node, Tree } from './json/tree.ts'

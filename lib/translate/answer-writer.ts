@@ -23,7 +23,7 @@ import {
   type WebFindings,
   type WriterOptions,
 } from './events.ts'
-import { type PlaceUnit, TextPlaces } from './found.ts'
+import { type PlaceUnit, TextPlaces } from './search-results.ts'
 import { ObjectCheck } from './json/check.ts'
 import { EMPTY_TEXT, isBlank, type JsonText, join, type Literal } from './json/literal.ts'
 import { objectIn } from './json/tree.ts'

@@ -1,7 +1,7 @@
 /**
  * Hosted web search in requests: the upstream searches while it answers. Every protocol has a tool or a member of its own for it, and
  * several providers of chat completions have others. A request reader makes a `Search` of what its clients send, and a request writer
- * says it as its target does (`TranslationTarget.search`). The answer's side is `found.ts`.
+ * says it as its target does (`TranslationTarget.search`). The answer's side is `search-results.ts`.
  */
 import { decode } from '../protocols/json/text.ts'
 import type { Ask, Choice, Search, SearchWords } from './ask.ts'

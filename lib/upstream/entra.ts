@@ -3,7 +3,7 @@
  * into a file (workload identity), or from the machine's own metadata address (managed identity).
  */
 import { readFile } from 'node:fs/promises'
-import type { EntraCredential } from '../catalog/upstreams.ts'
+import type { EntraCredential } from '../catalog-file/upstreams.ts'
 import { connectionTo, type UpstreamConnection } from '../world/compiled-channel.ts'
 import { CredentialError } from './attempt.ts'
 import { Bearer, type BearerToken } from './bearer.ts'

@@ -4,7 +4,7 @@
  * the first such channel is used, because loading it takes a while.
  */
 import { createRequire } from 'node:module'
-import type { ServiceAccount } from '../catalog/upstreams.ts'
+import type { ServiceAccount } from '../catalog-file/upstreams.ts'
 import { connectionTo } from '../world/compiled-channel.ts'
 import { CredentialError } from './attempt.ts'
 import { Bearer, type BearerToken } from './bearer.ts'

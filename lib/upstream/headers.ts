@@ -13,7 +13,7 @@ import type { CompiledChannel, CompiledKey } from '../world/compiled-channel.ts'
 import type { AtKind } from '../protocols/protocol.ts'
 import type { Protocol } from '../protocols/names.ts'
 import { protocolRow } from '../protocols/table.ts'
-import { providerHeaders } from '../catalog/upstreams.ts'
+import { providerHeaders } from '../catalog-file/upstreams.ts'
 
 const IDEMPOTENCY_KEY = 'idempotency-key'
 const CONTENT_TYPE = 'content-type'

@@ -1,11 +1,11 @@
 /**
  * Keeps the signers of all credentials that are no plain keys, and makes each when a channel first has it. A new form of credential is a
- * name in `lib/protocols/words/kinds.ts`, where kinds of providers name theirs, a type in `lib/catalog/upstreams.ts`, a schema in
- * `lib/catalog/channel-schema.ts`, and a `Signer` (`signer.ts`) in MAKERS.
+ * name in `lib/protocols/words/kinds.ts`, where kinds of providers name theirs, a type in `lib/catalog-file/upstreams.ts`, a schema in
+ * `lib/catalog-file/channel-schema.ts`, and a `Signer` (`signer.ts`) in MAKERS.
  */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
-import { providerOf, type UpstreamCredential } from '../catalog/upstreams.ts'
+import { providerOf, type UpstreamCredential } from '../catalog-file/upstreams.ts'
 import type { CompiledChannel, CompiledKey, UpstreamConnection } from '../world/compiled-channel.ts'
 import { CredentialError } from './attempt.ts'
 import { awsSigner } from './aws/aws-signer.ts'

@@ -19,7 +19,7 @@ import {
   queryAt,
   type OtherForm,
   type Provider,
-} from '../catalog/upstreams.ts'
+} from '../catalog-file/upstreams.ts'
 
 /** The number of hexadecimal digits of a fingerprint: 64 bits, enough for all keys of a store to differ. */
 const FINGERPRINT_LENGTH = 16

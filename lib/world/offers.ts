@@ -2,7 +2,7 @@
  * What a world offers in a group, model by model, as people are told: with which protocols and at what price. It is read
  * from the same routes and tariffs by which requests are admitted and charged.
  */
-import { MODEL_DEFAULTS } from '../catalog/schema.ts'
+import { MODEL_DEFAULTS } from '../catalog-file/schema.ts'
 import { compileTariff, type OfferedPrice } from '../pricing/tariff.ts'
 import type { Protocol } from '../protocols/names.ts'
 import type { Group, Model, Price } from '../terms/records.ts'

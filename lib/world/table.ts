@@ -9,7 +9,7 @@ import { type TranslationTarget, plainTarget } from '../translate/ask.ts'
 import { TRANSLATED, translatedRow, translatedUpstream } from '../translate/table.ts'
 import { CompiledChannel, type UpstreamConnection } from './compiled-channel.ts'
 import type { OutputBounds } from '../protocols/words/maxima.ts'
-import { type KindName, kindLike, type OtherForm } from '../catalog/upstreams.ts'
+import { type KindName, kindLike, type OtherForm } from '../catalog-file/upstreams.ts'
 
 /** A model that a group offers, or would offer if it were not temporarily offline. */
 export interface Listed {

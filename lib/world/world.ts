@@ -9,7 +9,7 @@ import { Cost } from '../pricing/bill.ts'
 import { compileTariff, type Tariff } from '../pricing/tariff.ts'
 import { type Catalog, EVERYWHERE } from '../store/catalogue/catalogue.ts'
 import type { Config } from '../config/config.ts'
-import { READ_ONS } from '../catalog/schema.ts'
+import { READ_ONS } from '../catalog-file/schema.ts'
 import { instanceName } from '../terms/hops.ts'
 import type { Group, Model, Rate } from '../terms/records.ts'
 

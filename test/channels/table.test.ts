@@ -1,7 +1,7 @@
 import t from 'tap'
 import { compileRoutes } from '../../lib/world/table.ts'
 import type { Channel, Model, Offline } from '../../lib/terms/records.ts'
-import { MODEL_DEFAULTS } from '../../lib/catalog/schema.ts'
+import { MODEL_DEFAULTS } from '../../lib/catalog-file/schema.ts'
 import { channel } from './support.ts'
 
 const routes = (...channels: Channel[]) => compileRoutes({ channels })

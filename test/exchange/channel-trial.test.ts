@@ -1,6 +1,6 @@
 /** A channel is tried out with a request of our own, whatever its breaker says, and nobody pays. */
 import t from 'tap'
-import { balanceCallAt } from '../../lib/catalog/upstreams.ts'
+import { balanceCallAt } from '../../lib/catalog-file/upstreams.ts'
 import { tryChannel } from '../../lib/exchange/channel-trial.ts'
 import { MODEL, open, type Scene } from './support/gateway.ts'
 import { answers, says } from './support/speech.ts'

@@ -1,7 +1,7 @@
 /** All customers share the upstream's account: `previous_response_id` must not open one customer's conversation to another. */
 // The bug behind these rows: an answer of somebody else.
 import t from 'tap'
-import { Answers } from '../../lib/access/answers.ts'
+import { Answers } from '../../lib/access/answer-owners.ts'
 import type { AnswerMaker } from '../../lib/store/usage/queries.ts'
 import type { Client } from './support/client.ts'
 import { KEY, MODEL, NOTHING_LEFT, OTHER_KEY, open, type Scene } from './support/gateway.ts'

@@ -1,6 +1,6 @@
 /** Names that people choose hold no character that turns the direction of a line, whatever they are names of. */
 import t from 'tap'
-import { parseCatalog } from '../../lib/catalog/catalog.ts'
+import { parseCatalog } from '../../lib/catalog-file/catalog.ts'
 import { newKeyForm } from '../../lib/operations/accounts/own-keys.ts'
 import { acceptForm, registerForm } from '../../lib/operations/people/joining.ts'
 import { profileForm, tokenForm } from '../../lib/operations/people/me.ts'

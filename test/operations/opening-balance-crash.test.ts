@@ -5,7 +5,7 @@ import { systemClock } from '../../lib/base/clock.ts'
 import { applyCatalog } from '../../lib/operations/catalogue/apply.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { StoreUnavailable } from '../../lib/store/base/errors.ts'
-import { parseCatalog } from '../../lib/catalog/catalog.ts'
+import { parseCatalog } from '../../lib/catalog-file/catalog.ts'
 import { changed, memoryStore, SETUP } from '../support/store.ts'
 import { openOps } from '../admin/support.ts'
 

@@ -1,7 +1,7 @@
 /** Price lists, form by form: what becomes of each field, what is named because it has no place, and what is refused. */
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { exact, ratio, roundedUp, times } from '../../lib/operations/catalogue/offer.ts'
+import { exact, ratio, roundedUp, times } from '../../lib/operations/catalogue/listed-price.ts'
 import {
   type ImportOptions,
   type ListFile,
@@ -11,7 +11,7 @@ import {
 } from '../../lib/operations/catalogue/price-import.ts'
 import { flatPrice, readPrice } from '../../lib/operations/catalogue/prices.ts'
 import type { Store } from '../../lib/store/store.ts'
-import { MODEL_DEFAULTS } from '../../lib/catalog/schema.ts'
+import { MODEL_DEFAULTS } from '../../lib/catalog-file/schema.ts'
 import type { Model } from '../../lib/terms/records.ts'
 import { ConfigError } from '../../lib/config/yaml.ts'
 import { seeded } from '../support/random.ts'

@@ -1,7 +1,7 @@
 /** Another secret for a key, and the catalogue file that names the first one. */
 import t from 'tap'
 import { applyCatalog } from '../../lib/operations/catalogue/apply.ts'
-import { parseCatalog } from '../../lib/catalog/catalog.ts'
+import { parseCatalog } from '../../lib/catalog-file/catalog.ts'
 import { hashOf, hintOf } from '../../lib/base/secrets.ts'
 import { sayOfCatalog } from '../sense/support.ts'
 import { TestClock } from '../support/clock.ts'

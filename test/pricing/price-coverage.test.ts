@@ -5,7 +5,7 @@
 // The bug behind these rows: a price that does not cover.
 import t from 'tap'
 import { compileTariff } from '../../lib/pricing/tariff.ts'
-import { MODEL_DEFAULTS } from '../../lib/catalog/schema.ts'
+import { MODEL_DEFAULTS } from '../../lib/catalog-file/schema.ts'
 import type { Price } from '../../lib/terms/records.ts'
 import { KEY, MODEL, open } from '../exchange/support/gateway.ts'
 import { SPEECH } from '../exchange/support/speech.ts'

@@ -1,7 +1,7 @@
 /** Models, groups and requests for tests of prices, with what most of them do not care about filled in. */
 import { compileTariff, type HeldRequest, type Tariff } from '../../lib/pricing/tariff.ts'
 import { textOnly } from '../../lib/protocols/requests/facts.ts'
-import { MODEL_DEFAULTS } from '../../lib/catalog/schema.ts'
+import { MODEL_DEFAULTS } from '../../lib/catalog-file/schema.ts'
 import { noUsage, type Usage } from '../../lib/protocols/words/usage.ts'
 import type { Group, Model, Price } from '../../lib/terms/records.ts'
 

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import t from 'tap'
 import { RULES } from '../../lib/sense/sense.ts'
-import { priceSchema } from '../../lib/catalog/price-schema.ts'
+import { priceSchema } from '../../lib/catalog-file/price-schema.ts'
 import { apply, type Change, MISTAKES, SIBLINGS } from './cases.ts'
 import { machine, sayOf } from './support.ts'
 

@@ -2,7 +2,7 @@
 import type { Clock } from '../../lib/base/clock.ts'
 import { judgeFile, findingLines } from '../../lib/operations/catalogue/judging.ts'
 import type { Machine } from '../../lib/sense/sense.ts'
-import { type CatalogFile, parseCatalog } from '../../lib/catalog/catalog.ts'
+import { type CatalogFile, parseCatalog } from '../../lib/catalog-file/catalog.ts'
 import { type Config, ConfigError, openText } from '../../lib/config/config.ts'
 
 export interface Said {

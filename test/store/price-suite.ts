@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import type { Store } from '../../lib/store/store.ts'
 import { AppliedElsewhere, StoreConflict } from '../../lib/store/base/errors.ts'
 import type { FileDigests } from '../../lib/store/catalogue/applied.ts'
-import { MODEL_DEFAULTS } from '../../lib/catalog/schema.ts'
+import { MODEL_DEFAULTS } from '../../lib/catalog-file/schema.ts'
 import type { Group, Model, Price } from '../../lib/terms/records.ts'
 import { BY_CLI, BY_FILE, openDriver, SETUP } from '../support/store.ts'
 

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import type { KindName } from '../../lib/catalog/upstreams.ts'
+import type { KindName } from '../../lib/catalog-file/upstreams.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import { KINDS } from '../../lib/protocols/words/kinds.ts'
 import { plainTarget, type TranslationTarget, type Written } from '../../lib/translate/ask.ts'

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import t from 'tap'
-import { parseCatalog } from '../../lib/catalog/catalog.ts'
+import { parseCatalog } from '../../lib/catalog-file/catalog.ts'
 import type { CredentialError } from '../../lib/upstream/attempt.ts'
 import { Signers } from '../../lib/upstream/signers.ts'
 import { compileRoutes } from '../../lib/world/table.ts'
@@ -117,7 +117,7 @@ t.test('the way to the token endpoint is that of the channel', async t => {
 
 t.test('a text that is no credential is never sent', async t => {
   const s = await scene(t)
-  const { upstreamCredential } = await import('../../lib/catalog/upstreams.ts')
+  const { upstreamCredential } = await import('../../lib/catalog-file/upstreams.ts')
   for (const text of ['', 'up-key', '{}', '{"form":"aws"}'])
     t.match(upstreamCredential('vertex', text), { form: 'service_account', privateKey: '' })
   t.equal(upstreamCredential('anthropic', 'up-key'), null)

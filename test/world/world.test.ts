@@ -1,6 +1,6 @@
 import t from 'tap'
 import { parseConfig } from '../../lib/config/config.ts'
-import { MODEL_DEFAULTS } from '../../lib/catalog/schema.ts'
+import { MODEL_DEFAULTS } from '../../lib/catalog-file/schema.ts'
 import type { Model, Price } from '../../lib/terms/records.ts'
 import { World } from '../../lib/world/world.ts'
 import { memoryStore, SETUP } from '../support/store.ts'

@@ -4,7 +4,7 @@
  * settings in `docs/config.md`. `generate.ts` writes the result to disk.
  */
 import { z } from 'zod'
-import { catalogSchema } from '../../lib/catalog/schema.ts'
+import { catalogSchema } from '../../lib/catalog-file/schema.ts'
 import { configSchema } from '../../lib/config/config.ts'
 
 interface Json {

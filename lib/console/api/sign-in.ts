@@ -1,4 +1,5 @@
 /** The calls by which people sign in, register, accept invitations and get new passwords, by themselves or through an OpenID provider. */
+import { iso } from '../../base/clock.ts'
 import { type ConsoleDeps, deviceOf, jarOf, rowId } from './shared.ts'
 import { listOf } from './people.ts'
 import { z } from 'zod'
@@ -121,7 +122,7 @@ export const SIGN_IN = [
     async run(deps: ConsoleDeps, call) {
       const { session, validUntilMs } = await new SignIn(deps).stepUp(call.caller, call.body)
       keepSession(jarOf(deps, call), session)
-      return { proven_until: new Date(validUntilMs).toISOString() }
+      return { proven_until: iso(validUntilMs) }
     },
   }),
   operation({

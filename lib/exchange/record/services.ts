@@ -1,5 +1,5 @@
 /** What all exchanges of a process share. It is built once when the process starts; a reload replaces the world in it. */
-import type { Answers } from '../../access/answers.ts'
+import type { Answers } from '../../access/answer-owners.ts'
 import type { Buffered, Inflating } from '../../access/open-requests.ts'
 import type { KeyUses, KeyCache } from '../../access/keys.ts'
 import type { Places } from '../../access/places.ts'

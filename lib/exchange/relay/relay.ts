@@ -28,7 +28,7 @@ import {
   outcomeOfError,
   retryable,
 } from './asking.ts'
-import { mayBeCount } from './counting.ts'
+import { mayBeCount } from './count-answer.ts'
 import type { Growth } from './growth.ts'
 import { Judging } from './judging.ts'
 import { ReadOn } from './read-on.ts'

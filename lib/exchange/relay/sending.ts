@@ -5,7 +5,7 @@
  */
 import type { Dispatcher } from 'undici'
 import { ZERO } from '../../base/money.ts'
-import type { AnswersOf } from '../../catalog/upstreams.ts'
+import type { AnswersOf } from '../../catalog-file/upstreams.ts'
 import type { Claim } from '../../channels/health.ts'
 import type { Hold } from '../../ledger/ledger.ts'
 import type { Protocol } from '../../protocols/names.ts'

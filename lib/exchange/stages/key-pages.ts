@@ -3,7 +3,7 @@
  * OpenRouter's clients read, and what one of its answers cost. Nothing of another key is told, and nothing of what upstreams
  * charge or which channel answered.
  */
-import { HOUR_MS } from '../../base/clock.ts'
+import { HOUR_MS, iso, isoOrNull } from '../../base/clock.ts'
 import type { KeyEntry } from '../../access/keys.ts'
 import { Questions } from '../../access/open-requests.ts'
 import { timeOfId } from '../../base/ids.ts'
@@ -144,7 +144,7 @@ async function keyOf(x: Exchange, services: Services, { used, cap }: Funds): Pro
       usage: cny(used),
       ...(await recentUsage(x, services, nowMs)),
       is_free_tier: false,
-      expires_at: key.expiresAtMs === null ? null : new Date(key.expiresAtMs).toISOString(),
+      expires_at: isoOrNull(key.expiresAtMs),
       rate_limit: {
         requests: requests === 0 ? -1 : requests,
         interval: `${minutes}m`,
@@ -222,7 +222,7 @@ function generationOf(row: BookedRow): object {
     upstream_id: row.via === null ? row.answerId : null,
     total_cost: cny(row.charge),
     usage: cny(row.charge),
-    created_at: new Date(timeOfId(row.requestId)).toISOString(),
+    created_at: iso(timeOfId(row.requestId)),
     model: row.model,
     streamed: null,
     cancelled: row.end === 'client_gone',

@@ -5,7 +5,7 @@
 import * as kind from '../../config/scalars.ts'
 import { z } from 'zod'
 import { type Micro, ZERO, add, formatMicro, parseMicro, subtract } from '../../base/money.ts'
-import { catalogSchema } from '../../catalog/schema.ts'
+import { catalogSchema } from '../../catalog-file/schema.ts'
 import { limit, rate } from '../../config/scalars.ts'
 import type { AccountChange } from '../../store/accounts/accounts.ts'
 import { accountPurse } from '../../store/books/purses.ts'

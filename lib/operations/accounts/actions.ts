@@ -3,6 +3,7 @@
  * operators all of them. Who stands outside the account is shown to its owners as the gateway's operators, without a name
  * and an address.
  */
+import { iso } from '../../base/clock.ts'
 import { z } from 'zod'
 import type { Person } from '../../base/people.ts'
 import * as kind from '../../config/scalars.ts'
@@ -10,7 +11,7 @@ import type { Store } from '../../store/store.ts'
 import type { ActionFilter, LoggedAction } from '../../store/base/actions.ts'
 import type { Account } from '../../terms/records.ts'
 import type { OperationDeps } from '../deps.ts'
-import { iso, publicIdField } from '../fields.ts'
+import { publicIdField, withoutUndefined } from '../fields.ts'
 import { accountNamed, namesOfAccounts } from '../lookups.ts'
 import { read, type Sent } from '../read.ts'
 
@@ -85,10 +86,8 @@ export class Actions {
 
   async #page({ user, operation, after, limit }: Omit<AllActionsQuery, 'account'>, accountId: number | undefined) {
     const filter: ActionFilter = {
-      ...(accountId === undefined ? {} : { accountId }),
+      ...withoutUndefined({ accountId, operation, beforeSeq: after }),
       ...(user === undefined ? {} : { userId: (await this.#store.people.users.byPublicId(user))?.id ?? NOBODY }),
-      ...(operation === undefined ? {} : { operation }),
-      ...(after === undefined ? {} : { beforeSeq: after }),
       limit,
     }
     const lines = await this.#store.actions.page(filter)

@@ -10,7 +10,7 @@ import { KEY_ORDERS, type KeyFilter, type KeyOrder, type KeyPlace } from '../../
 import { type CsvColumn, CsvTable, forPeople, pagesOf } from '../csv.ts'
 import { type OperationDeps, storeNow } from '../deps.ts'
 import { both } from '../error.ts'
-import { publicIdField } from '../fields.ts'
+import { publicIdField, withoutUndefined } from '../fields.ts'
 import { ownKeyRows } from './key-rows.ts'
 import { type Keeper, NO_KEY } from './own-keys.ts'
 
@@ -114,9 +114,7 @@ export class KeyList {
       nowMs,
       caps: { atMs: nowMs, zone: store.zone },
       ...(createdBy === null ? {} : { createdBy }),
-      ...(group === undefined ? {} : { group }),
-      ...(q === undefined ? {} : { q }),
-      ...(state === undefined ? {} : { condition: state }),
+      ...withoutUndefined({ group, q, condition: state }),
     }
   }
 

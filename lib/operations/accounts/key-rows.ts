@@ -2,12 +2,12 @@
  * Keys as callers see them: what stands in their rows, what they have spent, when they were used, and in which state they
  * are. Operators see the keys of everybody with the names of accounts, people those of their account with their makers.
  */
+import { iso, isoOrNull } from '../../base/clock.ts'
 import { formatMicro, type Micro, parseMicro, ZERO } from '../../base/money.ts'
 import type { KeyUse } from '../../store/accounts/keys.ts'
 import { keyPurse } from '../../store/books/purses.ts'
 import { type Key, showLimit } from '../../terms/records.ts'
 import { type OperationDeps, storeNow } from '../deps.ts'
-import { iso, isoOrNull } from '../fields.ts'
 import { namesOfAccounts } from '../lookups.ts'
 import { type Renewal, renewals } from './limits.ts'
 

@@ -3,11 +3,11 @@
  * on the keys of their account. The secret of a key is returned once, by the operation that creates the key; the store keeps
  * only its hash.
  */
-import { HOUR_MS } from '../../base/clock.ts'
+import { HOUR_MS, isoOrNull } from '../../base/clock.ts'
 import { z } from 'zod'
 import type { KeyChange } from '../../store/accounts/keys.ts'
 import type { NewKey } from '../../store/accounts/key-rows.ts'
-import { catalogSchema } from '../../catalog/schema.ts'
+import { catalogSchema } from '../../catalog-file/schema.ts'
 import { limit } from '../../config/scalars.ts'
 import * as kind from '../../config/scalars.ts'
 import { hashOf, hintOf, newSecret } from '../../base/secrets.ts'
@@ -19,7 +19,7 @@ import { OperationError } from '../error.ts'
 import { keyRows } from './key-rows.ts'
 import { accountNamed, checkGroups } from '../lookups.ts'
 import { withoutNulls, read, type Sent } from '../read.ts'
-import { isoOrNull, nextOf, pageFields, toPage } from '../fields.ts'
+import { nextOf, pageFields, toPage } from '../fields.ts'
 
 /** A key as it is written in a catalogue file, but without a secret: the gateway makes that itself. */
 export const accountKeyForm = catalogSchema.shape.keys

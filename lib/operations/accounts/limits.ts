@@ -1,4 +1,5 @@
 /** What operations on keys and accounts have in common where they set and show caps and budgets. */
+import { iso } from '../../base/clock.ts'
 import { storeNow } from '../deps.ts'
 import type { Clock } from '../../base/clock.ts'
 import { formatMicro, ZERO } from '../../base/money.ts'
@@ -46,7 +47,7 @@ export async function renewals(
   const shown = new Map(
     periods.map(({ id, endMs, purse }) => [
       id,
-      { used_period: formatMicro(spent.get(purse) ?? ZERO), renews_at: new Date(endMs).toISOString() },
+      { used_period: formatMicro(spent.get(purse) ?? ZERO), renews_at: iso(endMs) },
     ]),
   )
   return id => shown.get(id) ?? NEVER

@@ -15,7 +15,7 @@ import { OperationError } from '../error.ts'
 import { cnyAboveZero, cnyAmount } from '../fields.ts'
 import { accountNamed } from '../lookups.ts'
 import { read, type Sent } from '../read.ts'
-import { entryAnswer, entryRow, ledgerAnswer, type LedgerQuery, ledgerQuery, ofAccount } from './ledger.ts'
+import { entryAnswer, entryRow, ledgerAnswer, type LedgerQuery, ledgerQuery, ofAccount } from './account-ledger.ts'
 
 /** References that begin so are given by the gateway itself. */
 const RESERVED = /^(opening|settlement$|topup:|bsc:|refund:|freeze:|dispute:|release:|row:)/

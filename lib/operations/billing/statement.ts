@@ -3,6 +3,7 @@
  * charges count by the time at which they were booked, so the statement of a month that has ended never changes. The
  * account's people and operators read the same lines; only operators see the numbers of entries and who booked them.
  */
+import { iso } from '../../base/clock.ts'
 import { z } from 'zod'
 import type { Clock } from '../../base/clock.ts'
 import { escaped } from '../../base/html.ts'
@@ -15,7 +16,7 @@ import type { Account } from '../../terms/records.ts'
 import { type CsvColumn, CsvTable, FOR_PROGRAMS, forPeople, type Heads, pagesOf } from '../csv.ts'
 import { type OperationDeps, storeNow } from '../deps.ts'
 import { OperationError } from '../error.ts'
-import { wholeCount, iso, moneyText, timeText } from '../fields.ts'
+import { wholeCount, moneyText, timeText } from '../fields.ts'
 import { accountNamed } from '../lookups.ts'
 import { read, type Sent } from '../read.ts'
 import {
@@ -26,7 +27,7 @@ import {
   ledgerPage,
   ledgerRow,
   ofAccount,
-} from './ledger.ts'
+} from './account-ledger.ts'
 
 /** From 1970 to 2999: calendars of time zones do not reckon with every year that can be written. */
 const MONTH = /^(19[7-9]\d|2\d{3})-(0[1-9]|1[0-2])$/

@@ -15,8 +15,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import type { Clock } from '../../base/clock.ts'
 import { ZERO } from '../../base/money.ts'
-import type { CatalogAccount, CatalogKey } from '../../catalog/rows.ts'
-import { type RowText, type CatalogFile, sentCatalog } from '../../catalog/catalog.ts'
+import type { CatalogAccount, CatalogKey } from '../../catalog-file/rows.ts'
+import { type RowText, type CatalogFile, sentCatalog } from '../../catalog-file/catalog.ts'
 import type { Config } from '../../config/config.ts'
 import {
   CATALOG_KINDS,

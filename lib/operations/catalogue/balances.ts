@@ -5,16 +5,16 @@
  *
  * One process of all gateways asks each upstream, now and then and never for a client's request; what was told stands in the store.
  */
+import { isoOrNull } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Logger } from '../../base/log.ts'
 import { decimal, formatMicro, micro, type Micro, ZERO } from '../../base/money.ts'
 import { Rounds } from '../../base/rounds.ts'
-import { balanceCallAt } from '../../catalog/upstreams.ts'
+import { balanceCallAt } from '../../catalog-file/upstreams.ts'
 import type { Store } from '../../store/store.ts'
 import { StoreUnavailable } from '../../store/base/errors.ts'
 import type { BalanceSeen, BalanceState, LiveChannels } from '../../terms/channel-seen.ts'
 import type { Channel } from '../../terms/records.ts'
-import { isoOrNull } from '../fields.ts'
 
 const ROUND_MS = 60_000
 /** An upstream is asked again after so long. */

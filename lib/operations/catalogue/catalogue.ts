@@ -3,8 +3,8 @@
  * that people write; `channels.ts` knows more about channels, which are shown without their credentials.
  */
 import { z } from 'zod'
-import { toGroup, toModel, showGroup, showModel } from '../../catalog/rows.ts'
-import { catalogSchema } from '../../catalog/schema.ts'
+import { toGroup, toModel, showGroup, showModel } from '../../catalog-file/rows.ts'
+import { catalogSchema } from '../../catalog-file/schema.ts'
 import type { Config } from '../../config/config.ts'
 import { accepted } from '../../config/scalars.ts'
 import type { Store } from '../../store/store.ts'

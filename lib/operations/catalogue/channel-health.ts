@@ -3,7 +3,7 @@
  * the sums of usage, and what an operator may do about it. A channel can rest or be woken in the gateway that is asked; what is to
  * hold for all gateways and for good is the channel's `status`.
  */
-import { HOUR_MS } from '../../base/clock.ts'
+import { HOUR_MS, iso } from '../../base/clock.ts'
 import { z } from 'zod'
 import * as kind from '../../config/scalars.ts'
 import type { Store } from '../../store/store.ts'
@@ -19,7 +19,7 @@ import { type Protocol, PROTOCOLS } from '../../protocols/names.ts'
 import type { Channel } from '../../terms/records.ts'
 import { type OperationDeps, storeNow } from '../deps.ts'
 import { OperationError } from '../error.ts'
-import { iso, timeText } from '../fields.ts'
+import { timeText } from '../fields.ts'
 import { type Sent, read } from '../read.ts'
 import { boundOf } from '../usage/totals.ts'
 

@@ -14,16 +14,16 @@ import {
   NOT_RESERVED,
   protocolProblem,
   reservedField,
-} from '../../catalog/rows.ts'
+} from '../../catalog-file/rows.ts'
 import type { Channel, ChannelKey, ChannelState } from '../../terms/records.ts'
-import { catalogSchema } from '../../catalog/schema.ts'
+import { catalogSchema } from '../../catalog-file/schema.ts'
 import {
   CERTIFICATES,
   readCertificates,
   CREDENTIAL_NAMES,
   keyProblem,
   writtenCredential,
-} from '../../catalog/channel-schema.ts'
+} from '../../catalog-file/channel-schema.ts'
 import { OperationError } from '../error.ts'
 import { read } from '../read.ts'
 

@@ -4,8 +4,8 @@
  * knows only hashes, so neither is in it. Applied where it came from, with the variables set, it changes nothing.
  */
 import { stringify } from 'yaml'
-import { writtenCredential } from '../../catalog/channel-schema.ts'
-import { showGroup, shownChannel, showModel } from '../../catalog/rows.ts'
+import { writtenCredential } from '../../catalog-file/channel-schema.ts'
+import { showGroup, shownChannel, showModel } from '../../catalog-file/rows.ts'
 import { secretHeaders } from '../../base/secrets.ts'
 import type { Store } from '../../store/store.ts'
 import { type Account, type Channel, showLimit } from '../../terms/records.ts'

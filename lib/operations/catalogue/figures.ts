@@ -3,7 +3,7 @@
  * weeks day by day, and when they failed. Numbers of requests are never told, and nothing is said of models with few
  * requests, because it would tell what single customers do.
  */
-import { DAY_MS, HOUR_MS } from '../../base/clock.ts'
+import { DAY_MS, HOUR_MS, iso } from '../../base/clock.ts'
 import type { Store } from '../../store/store.ts'
 import type { ModelFigures, ModelHour } from '../../store/usage/queries.ts'
 import { periodAt } from '../../base/periods.ts'
@@ -59,8 +59,6 @@ export interface Days {
   /** Newest first. */
   incidents: Incident[]
 }
-
-const iso = (ms: number): string => new Date(ms).toISOString()
 
 export async function readDays(store: Store, group: string, nowMs: number): Promise<Days> {
   const { zone } = store

@@ -14,7 +14,7 @@ import {
 } from '../../sense/sense.ts'
 import type { Store } from '../../store/store.ts'
 import type { Catalog } from '../../store/catalogue/catalogue.ts'
-import type { CatalogFile } from '../../catalog/catalog.ts'
+import type { CatalogFile } from '../../catalog-file/catalog.ts'
 import type { SenseFinding, RowName } from '../../config/yaml.ts'
 import { type Config, ConfigError } from '../../config/config.ts'
 import { OperationError } from '../error.ts'

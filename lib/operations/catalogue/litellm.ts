@@ -16,12 +16,12 @@ import {
   ratio,
   roundedUp,
   times,
-  type Offer,
+  type ListedPrice,
   Problems,
   type IsWanted,
-  newOffer,
+  newListedPrice,
   parseJson,
-} from './offer.ts'
+} from './listed-price.ts'
 import { isMap } from '../read.ts'
 
 /** A price of tokens: perhaps of prompts above so many thousand tokens, perhaps of a tier. */
@@ -29,11 +29,11 @@ const TOKENS =
   /^(?<base>.+?)(?:_above_(?<thousands>\d{1,6})k_tokens)?(?:_(?<tier>priority|flex|batches|batch_requests))?$/
 const REASONING = 'output_cost_per_reasoning_token'
 
-export function readLitellm(text: string, file: string, wanted: IsWanted): Offer[] {
+export function readLitellm(text: string, file: string, wanted: IsWanted): ListedPrice[] {
   const problems = new Problems(file)
   const document = parseJson(text, file)
   if (!isMap(document)) problems.add('', 'expected a map of models, as LiteLLM’s model_prices_and_context_window.json')
-  const offers: Offer[] = []
+  const offers: ListedPrice[] = []
   for (const [model, fields] of Object.entries(isMap(document) ? document : {})) {
     // The list begins with a model that explains the fields.
     if (model === 'sample_spec' || !wanted(model)) continue
@@ -44,7 +44,7 @@ export function readLitellm(text: string, file: string, wanted: IsWanted): Offer
   return offers
 }
 
-function readEntry(entry: ModelEntry): Offer {
+function readEntry(entry: ModelEntry): ListedPrice {
   const { offer, fields } = entry
   offer.maxOutput = limit(fields['max_output_tokens'])
   offer.maxInput = limit(fields['max_input_tokens'])
@@ -156,12 +156,12 @@ const LONGEST_NOTE = 100
 
 class ModelEntry {
   readonly fields: Record<string, unknown>
-  readonly offer: Offer
+  readonly offer: ListedPrice
   readonly #problems: Problems
 
   constructor(model: string, fields: Record<string, unknown>, problems: Problems) {
     this.fields = fields
-    this.offer = newOffer(model, ` ${model}`)
+    this.offer = newListedPrice(model, ` ${model}`)
     this.#problems = problems
   }
 
@@ -254,7 +254,7 @@ interface TierPrice {
 /** How upstreams name the tier. */
 const NAMES: Record<string, string> = { batches: 'batch', batch_requests: 'batch' }
 
-function addTiers(offer: Offer, prices: readonly TierPrice[]): void {
+function addTiers(offer: ListedPrice, prices: readonly TierPrice[]): void {
   const names = new Set(prices.map(({ tier }) => NAMES[tier] ?? tier))
   for (const name of names) {
     const own = prices.filter(({ tier }) => (NAMES[tier] ?? tier) === name)
@@ -265,7 +265,7 @@ function addTiers(offer: Offer, prices: readonly TierPrice[]): void {
 }
 
 /** null = there is none. */
-function factorOf({ amounts }: Offer, prices: readonly TierPrice[]): string | null {
+function factorOf({ amounts }: ListedPrice, prices: readonly TierPrice[]): string | null {
   const pairs = prices.map(({ path, amount }) => [amount, amounts.get(path)] as const)
   const known = pairs.filter((pair): pair is [Exact, Exact] => pair[1] !== undefined)
   if (known.length < pairs.length) return null

@@ -6,25 +6,25 @@
 import { ConfigError, Source } from '../../config/yaml.ts'
 import { FEES, TOKEN_CLASSES } from '../../protocols/words/usage.ts'
 import { OperationError } from '../error.ts'
-import { exact, type Offer, Problems, type IsWanted, isPlain, newOffer } from './offer.ts'
+import { exact, type ListedPrice, Problems, type IsWanted, isPlain, newListedPrice } from './listed-price.ts'
 import { isMap } from '../read.ts'
 import { flatPrice, readPrice } from './prices.ts'
 
-export function readGateway(text: string, file: string, wanted: IsWanted): Offer[] {
+export function readGateway(text: string, file: string, wanted: IsWanted): ListedPrice[] {
   const source = new Source(text, file, {}, {}) // a list may come from anywhere: no variable and no file is read for it
   const problems = new Problems(file)
   const document = isMap(source.value) ? source.value : {}
   const key = document['models'] === undefined ? 'data' : 'models'
   const rows = document[key]
   if (!Array.isArray(rows)) problems.add(' models', 'expected a list of models with prices, as a catalogue file has it')
-  const offers = new Map<string, Offer>()
+  const offers = new Map<string, ListedPrice>()
   for (const [i, row] of (Array.isArray(rows) ? rows : []).entries()) {
     const model: unknown = isMap(row) ? (row['name'] ?? row['model']) : undefined
     const where = ` ${key}[${i}]`
     if (typeof model !== 'string') problems.add(where, 'expected the name of a model')
     else if (wanted(model)) {
       if (offers.has(model)) problems.add(where, `${model}: expected each model once`)
-      const offer = newOffer(model, where)
+      const offer = newListedPrice(model, where)
       offers.set(model, offer)
       const { price } = row as { price?: object }
       if (price !== undefined) read(offer, price, problems)
@@ -34,7 +34,7 @@ export function readGateway(text: string, file: string, wanted: IsWanted): Offer
   return [...offers.values()]
 }
 
-function read(offer: Offer, price: object, problems: Problems): void {
+function read(offer: ListedPrice, price: object, problems: Problems): void {
   try {
     for (const [path, amount] of flatPrice(readPrice(price))) {
       if (isPlain(path)) offer.plain.set(path, amount)
@@ -80,7 +80,7 @@ function parseCsv(text: string, file: string): Line[] {
   return lines
 }
 
-export function readCsv(text: string, file: string, wanted: IsWanted): Offer[] {
+export function readCsv(text: string, file: string, wanted: IsWanted): ListedPrice[] {
   const [header, ...rows] = parseCsv(text, file)
   const problems = new Problems(file)
   const columns = header?.cells ?? []
@@ -94,14 +94,14 @@ export function readCsv(text: string, file: string, wanted: IsWanted): Offer[] {
     if (columns.indexOf(column) < i) problems.add('1', `${column}: expected each column once`)
   }
   problems.throwIfAny()
-  const offers = new Map<string, Offer>()
+  const offers = new Map<string, ListedPrice>()
   for (const { number, cells } of rows) {
     const model = cells[columns.indexOf('model')] ?? ''
     if (cells.length > columns.length) problems.add(String(number), `expected ${columns.length} cells`)
     if (model === '') problems.add(String(number), 'expected the name of a model')
     if (!wanted(model)) continue
     if (offers.has(model)) problems.add(String(number), `${model}: expected each model once`)
-    const offer = newOffer(model, String(number))
+    const offer = newListedPrice(model, String(number))
     offers.set(model, offer)
     for (const [i, cell] of cells.entries()) {
       const column = columns[i] ?? 'model'

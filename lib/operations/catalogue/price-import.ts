@@ -1,13 +1,12 @@
 /**
  * Imports a price list: LiteLLM's, our own, or a CSV. The whole list is read first, and when something in it is wrong
  * nothing is imported. A model's price becomes what the list says, times the rate of exchange and a factor, in exact
- * decimals, and each amount rounded up at the sixth place. In the folder `price-import`, a file for each form of list
- * makes `Offer`s of it.
+ * decimals, and each amount rounded up at the sixth place. `litellm.ts` and `own-lists.ts` read the forms of lists.
  */
 import { z } from 'zod'
 import type { Store } from '../../store/store.ts'
 import { PRICE_IMPORT } from '../../store/catalogue/prices.ts'
-import { DEFAULT_OUTPUT, MODEL_DEFAULTS } from '../../catalog/schema.ts'
+import { DEFAULT_OUTPUT, MODEL_DEFAULTS } from '../../catalog-file/schema.ts'
 import type { Actor } from '../../base/people.ts'
 import type { Model, Price } from '../../terms/records.ts'
 import type { Config } from '../../config/config.ts'
@@ -16,7 +15,7 @@ import { OperationError } from '../error.ts'
 import { type ChangeTerms, judgeChange } from './judging.ts'
 import { readModel } from './catalogue.ts'
 import { readCsv, readGateway } from './own-lists.ts'
-import { type Exact, exact, roundedUp, times, type Offer, Problems, type IsWanted } from './offer.ts'
+import { type Exact, exact, roundedUp, times, type ListedPrice, Problems, type IsWanted } from './listed-price.ts'
 import { readLitellm } from './litellm.ts'
 import { readPrice, setPaths, type PriceChanges, priceChanges } from './prices.ts'
 
@@ -65,7 +64,7 @@ interface ReadList {
   list: ListFile
   options: ImportOptions
   factor: Exact
-  offers: Offer[]
+  offers: ListedPrice[]
 }
 
 /** Throws ConfigError with the problems of the list, OperationError when an option is wrong. */
@@ -117,7 +116,7 @@ export async function runImport(store: Store, planned: readonly Planned[], actor
 }
 
 function plan(
-  offer: Offer,
+  offer: ListedPrice,
   factor: Exact,
   models: ReadonlyMap<string, Model>,
   { make, free }: ImportOptions,
@@ -161,7 +160,7 @@ function plan(
  * null: the list does not say it, or the model has one already, or there are prices for larger prompts than the list allows, so
  * that what it allows cannot be true.
  */
-function contextOf({ maxInput }: Offer, { over = [] }: Price, there: Model | undefined): number | null {
+function contextOf({ maxInput }: ListedPrice, { over = [] }: Price, there: Model | undefined): number | null {
   const isSaid = there !== undefined && there.context !== MODEL_DEFAULTS.context
   if (maxInput === null || isSaid || over.some(({ tokens }) => tokens >= maxInput)) return null
   return maxInput === MODEL_DEFAULTS.context ? null : maxInput
@@ -170,7 +169,7 @@ function contextOf({ maxInput }: Offer, { over = [] }: Price, there: Model | und
 const contextChange = (context: number | null): PriceChanges =>
   context === null ? {} : { context: { before: null, after: String(context) } }
 
-const converted = ({ amounts }: Offer, factor: Exact): [string, string][] =>
+const converted = ({ amounts }: ListedPrice, factor: Exact): [string, string][] =>
   [...amounts].map(([path, amount]) => {
     const text = roundedUp(times(amount, factor))
     if (text === null) throw new OperationError('invalid', `${path}: expected a smaller amount`)
@@ -180,7 +179,7 @@ const converted = ({ amounts }: Offer, factor: Exact): [string, string][] =>
 /** The model's name says that it searches for every request. */
 const SEARCHES_ALWAYS: PriceChanges = { searches: { before: null, after: 'always' } }
 
-function newModel({ model, maxOutput, maxInput }: Offer, price: Price): Model {
+function newModel({ model, maxOutput, maxInput }: ListedPrice, price: Price): Model {
   const limits = {
     ...(maxOutput === null ? {} : { max_output: maxOutput, default_output: Math.min(DEFAULT_OUTPUT, maxOutput) }),
     ...(maxInput === null ? {} : { max_input: maxInput }),

@@ -6,10 +6,11 @@
  * The command line, CSV files and comparisons write prices as flat lists of paths and amounts: `input`,
  * `image.1024x1536/high`, `tiers.priority`, `over.200000.output`. Nested prices are made of them and become them.
  */
+import { iso, isoOrNull } from '../../base/clock.ts'
 import * as kind from '../../config/scalars.ts'
 import { z } from 'zod'
-import { toPrice, showPrice } from '../../catalog/rows.ts'
-import { priceSchema as schema } from '../../catalog/price-schema.ts'
+import { toPrice, showPrice } from '../../catalog-file/rows.ts'
+import { priceSchema as schema } from '../../catalog-file/price-schema.ts'
 import type { Config } from '../../config/config.ts'
 import { didYouMean } from '../../config/yaml.ts'
 import type { Store } from '../../store/store.ts'
@@ -39,12 +40,10 @@ export const priceChangesForm = z.strictObject({
   accept: kind.accepted.prefault([]),
 })
 
-const iso = (ms: number): string => new Date(ms).toISOString()
-
 const showVersion = ({ version, atMs, untilMs, actor }: Version<unknown>) => ({
   version,
   at: iso(atMs),
-  until: untilMs === null ? null : iso(untilMs),
+  until: isoOrNull(untilMs),
   actor,
 })
 

@@ -7,7 +7,7 @@
  * which the store is asked for, once a minute.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { type Clock, DAY_MS } from '../../base/clock.ts'
+import { type Clock, DAY_MS, isoOrNull } from '../../base/clock.ts'
 import type { Store } from '../../store/store.ts'
 import type { Protocol } from '../../protocols/names.ts'
 import type { ImageForm } from '../../terms/records.ts'
@@ -274,7 +274,7 @@ export function rowOf(offer: ModelOffer, resting: ReadonlySet<string>): Omit<Cat
     protocols: [...protocols],
     translated: [...translated],
     state: stateOf(offer, resting),
-    since: sinceMs === null ? null : new Date(sinceMs).toISOString(),
+    since: isoOrNull(sinceMs),
     price: price === null ? null : shownPrice(price),
     max_output: model.maxOutput,
     max_input: model.maxInput,

@@ -3,6 +3,7 @@
  * group: the versions of its price times the versions of the group's multiplier. It tells when prices changed, and never who
  * changed them.
  */
+import { iso } from '../../base/clock.ts'
 import { decimalText } from '../../base/money.ts'
 import type { Store } from '../../store/store.ts'
 import type { Version } from '../../store/catalogue/prices.ts'
@@ -58,8 +59,6 @@ interface Span<T> {
 }
 
 const spanOf = <T>({ atMs, untilMs, value }: Version<T>): Span<T> => ({ fromMs: atMs, untilMs: untilMs ?? EVER, value })
-
-const iso = (ms: number): string => new Date(ms).toISOString()
 
 /** Newest first. Prices that only a later version of this program knows are left out. */
 export async function priceHistory(store: Store, model: Model, group: Group): Promise<PricePeriod[]> {

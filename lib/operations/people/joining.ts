@@ -6,6 +6,7 @@
  * An invitation leads into an account with a role, or among the operators. It is bound to an e-mail, works once, and its secret
  * is shown once or mailed. A reset never switches a second factor off, and opens no session.
  */
+import { iso } from '../../base/clock.ts'
 import { z } from 'zod'
 import { publicId } from '../../base/ids.ts'
 import { type Person, ROLES, type Role } from '../../base/people.ts'
@@ -37,14 +38,12 @@ export const acceptForm = z.strictObject({
   password: password.optional(),
 })
 
-const time = (ms: number): string => new Date(ms).toISOString()
-
 const shown = (link: Link) => ({
   id: link.publicId,
   email: link.email ?? '',
   role: link.role,
-  created_at: time(link.createdAtMs),
-  expires_at: time(link.expiresAtMs),
+  created_at: iso(link.createdAtMs),
+  expires_at: iso(link.expiresAtMs),
 })
 
 /** Into whose account, and as what; or among the operators; or (both null) as a user of no account yet. */
@@ -197,7 +196,7 @@ export class WaysIn {
       account: account?.name ?? null,
       role: link.role,
       operator: link.operator,
-      expires_at: time(link.expiresAtMs),
+      expires_at: iso(link.expiresAtMs),
       /** Whether the caller is signed in as whom the invitation is for. Whether there is such a user is not said. */
       signed_in: by.user !== null && by.user.email === link.email,
     }

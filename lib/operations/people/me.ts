@@ -5,7 +5,7 @@
  * A second factor counts after one confirmed code, and a code works once: its step is used up with it. With personal tokens
  * programs make the calls of the console in a person's place; their secrets are shown once.
  */
-import { DAY_MS } from '../../base/clock.ts'
+import { DAY_MS, iso, isoOrNull } from '../../base/clock.ts'
 import { z } from 'zod'
 import { LANGUAGES, type Language, type Person, SCOPES, THEMES } from '../../base/people.ts'
 import { hashOf, newPersonalToken, personalHint } from '../../base/secrets.ts'
@@ -45,17 +45,15 @@ export const tokenForm = z.strictObject({
   allow_ips: z.array(kind.network).max(MOST_NETWORKS).nullable().prefault(null),
 })
 
-const time = (ms: number): string => new Date(ms).toISOString()
-
 const shown = (token: PersonalToken) => ({
   id: token.publicId,
   name: token.name,
   hint: token.hint,
   scope: token.scope,
   allow_ips: token.allowIps,
-  created_at: time(token.createdAtMs),
-  expires_at: time(token.expiresAtMs),
-  used_at: token.usedAtMs === null ? null : time(token.usedAtMs),
+  created_at: iso(token.createdAtMs),
+  expires_at: iso(token.expiresAtMs),
+  used_at: isoOrNull(token.usedAtMs),
 })
 
 export const profileForm = z.strictObject({
@@ -134,7 +132,7 @@ export class OwnUser {
       passkeys: person.passkeys,
       language: person.language,
       theme: person.theme,
-      proven_until: provenAtMs === null ? null : new Date(provenAtMs + PROOF_MS).toISOString(),
+      proven_until: provenAtMs === null ? null : iso(provenAtMs + PROOF_MS),
       accounts: memberships.map(({ account, role }) => ({
         id: account.publicId,
         name: account.name,
@@ -142,7 +140,7 @@ export class OwnUser {
         role,
       })),
       announcements: announced(config().site, clock.now(), groups),
-      notices: person.notices.map(({ kind, atMs }) => ({ kind, at: new Date(atMs).toISOString() })),
+      notices: person.notices.map(({ kind, atMs }) => ({ kind, at: iso(atMs) })),
     }
   }
 
@@ -264,7 +262,7 @@ export class OwnUser {
     const data = identities.map(({ id, issuer, createdAtMs }) => ({
       id,
       issuer,
-      created_at: new Date(createdAtMs).toISOString(),
+      created_at: iso(createdAtMs),
     }))
     return { data, next: null }
   }

@@ -6,6 +6,7 @@
  * browsers keep passkeys is that of the console's public address; what a request says of its host counts nowhere. What checks the
  * answers is loaded with the first one that comes from a passkey that is known, or adds one.
  */
+import { iso, isoOrNull } from '../../base/clock.ts'
 import { isIP } from 'node:net'
 import type { VerifiedAuthenticationResponse, VerifiedRegistrationResponse } from '@simplewebauthn/server'
 import { z } from 'zod'
@@ -103,8 +104,8 @@ const show = ({ publicId, name, synced, createdAtMs, usedAtMs }: Passkey) => ({
   id: publicId,
   name,
   synced,
-  created_at: new Date(createdAtMs).toISOString(),
-  used_at: usedAtMs === null ? null : new Date(usedAtMs).toISOString(),
+  created_at: iso(createdAtMs),
+  used_at: isoOrNull(usedAtMs),
 })
 
 /** The challenge that the browser says it has signed; what it says is believed once the signature is right. */

@@ -7,7 +7,7 @@
  * session ends when nobody uses it for a while, some time after the sign-in in any case, and whenever its user's password,
  * factors, role or status change.
  */
-import { HOUR_MS } from '../../base/clock.ts'
+import { HOUR_MS, iso } from '../../base/clock.ts'
 import { BlockList, isIPv6 } from 'node:net'
 import { z } from 'zod'
 import { type Words, type Act, GATEWAY, type Person, canonicalEmail } from '../../base/people.ts'
@@ -58,9 +58,9 @@ const NO_SESSION = () => new OperationError('missing', both('没有此会话', '
 const showSession = (session: Session, person: Person, current: number | null) => ({
   id: session.publicId,
   current: session.id === current,
-  created_at: new Date(session.createdAtMs).toISOString(),
-  seen_at: new Date(session.seenAtMs).toISOString(),
-  ends_at: new Date(endOf(session, person)).toISOString(),
+  created_at: iso(session.createdAtMs),
+  seen_at: iso(session.seenAtMs),
+  ends_at: iso(endOf(session, person)),
   ip: session.ip,
   agent: session.agent,
 })

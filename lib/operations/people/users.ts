@@ -1,4 +1,5 @@
 /** What operators do with users: look at them, invite, disable, end sessions, help them back in; and owners with the members of their account. */
+import { iso } from '../../base/clock.ts'
 import { z } from 'zod'
 import { type Member, type Person, ROLES, canonicalEmail } from '../../base/people.ts'
 import * as kind from '../../config/scalars.ts'
@@ -36,7 +37,7 @@ const row = (person: Person) => ({
   status: person.status,
   operator: person.operator,
   second_factor: person.secondFactor,
-  created_at: new Date(person.createdAtMs).toISOString(),
+  created_at: iso(person.createdAtMs),
 })
 
 export const membersFilter = z.strictObject({
@@ -81,7 +82,7 @@ export class UserAdmin {
     const { store, clock, config } = this.#deps
     const { row, url } = newLink(config(), 'reset', clock.now(), { userId: person.id })
     await store.people.links.create(row, actBy(by, 'users.reset'))
-    return { url, expires_at: new Date(row.expiresAtMs).toISOString() }
+    return { url, expires_at: iso(row.expiresAtMs) }
   }
 
   /** `id`: the outward id, or the e-mail. */
@@ -113,7 +114,7 @@ export class UserAdmin {
       ...row(person),
       accounts: memberships.map(({ account, role }) => ({ id: account.publicId, name: account.name, role })),
       sessions: open.length,
-      seen_at: open[0] === undefined ? null : new Date(Math.max(...open.map(one => one.seenAtMs))).toISOString(),
+      seen_at: open[0] === undefined ? null : iso(Math.max(...open.map(one => one.seenAtMs))),
     }
   }
 

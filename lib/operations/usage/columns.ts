@@ -2,6 +2,7 @@
  * The columns of a request in one table: which of them people of its account see, and which operators do, in lists, on
  * receipts and in files. What upstreams take, which channels there are, and ids of upstreams are for operators only.
  */
+import { iso } from '../../base/clock.ts'
 import { z } from 'zod'
 import { timeOfId } from '../../base/ids.ts'
 import { decimal, decimalText, formatMicro, type Micro, subtract } from '../../base/money.ts'
@@ -13,7 +14,7 @@ import { FEES, isByPiece, isToolFee, TOKEN_CLASSES, type ToolFee } from '../../p
 import { BASES, ENDS, type Line, ROW_CLASSES } from '../../terms/usage-row.ts'
 import type { CsvColumn } from '../csv.ts'
 import { both, type Words } from '../error.ts'
-import { bothWords, idText, iso, keyLabel, moneyOrNull, moneyText, timeText, wholeCount, wholeMs } from '../fields.ts'
+import { bothWords, idText, keyLabel, moneyOrNull, moneyText, timeText, wholeCount, wholeMs } from '../fields.ts'
 import { BOUNDED, END_WORDS, ratioText, reasonWords, restsOn } from './words.ts'
 
 /** A row, and what stands in other tables about it. */

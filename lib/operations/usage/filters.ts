@@ -21,7 +21,7 @@ import { BASES, ENDS, OUTCOMES } from '../../terms/usage-row.ts'
 import type { Account } from '../../terms/records.ts'
 import { NO_KEY } from '../accounts/own-keys.ts'
 import { OperationError } from '../error.ts'
-import { moment, publicIdField } from '../fields.ts'
+import { moment, publicIdField, withoutUndefined } from '../fields.ts'
 
 /** A text that a pattern describes. */
 const matching = (
@@ -182,9 +182,6 @@ export const sendersFilter = z.strictObject({ by: kind.oneOf(...REFUSED_BY).pref
 
 /** Up to when requests are deleted. */
 export const pruning = z.strictObject({ before: moment })
-
-export const withoutUndefined = <T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
 
 /** The filter of people as the store takes it, but for the keys. */
 export const toFilter = ({

@@ -3,7 +3,7 @@
  * People see those of their account, where an id of somebody else is answered as one that does not exist; operators see all,
  * with channels and costs. A key is tried out without asking an upstream.
  */
-import { type Clock, pause } from '../../base/clock.ts'
+import { type Clock, pause, iso, isoOrNull } from '../../base/clock.ts'
 import * as kind from '../../config/scalars.ts'
 import { z } from 'zod'
 import { isRequestId, timeOfId } from '../../base/ids.ts'
@@ -20,7 +20,7 @@ import { shownDispute } from '../billing/disputes.ts'
 import { CSV_TYPE, JSON_LINES_TYPE } from '../csv.ts'
 import type { OperationDeps } from '../deps.ts'
 import { OperationError } from '../error.ts'
-import { iso, isoOrNull, timeText } from '../fields.ts'
+import { timeText, withoutUndefined } from '../fields.ts'
 import { namesOfAccounts } from '../lookups.ts'
 import { type Sent, read } from '../read.ts'
 import {
@@ -47,7 +47,6 @@ import {
   pageFilter,
   toFilter,
   toOperatorsFilter,
-  withoutUndefined,
   type AccountReader,
   whoseKeys,
   pruning,

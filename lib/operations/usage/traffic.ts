@@ -3,18 +3,18 @@
  * usual. Refusals of known keys are kept one by one, ten of a key and reason in a minute; all of them are counted by every process,
  * by the hour, and the counts added up here.
  */
-import { HOUR_MS, MINUTE_MS } from '../../base/clock.ts'
+import { withoutUndefined } from '../fields.ts'
+import { HOUR_MS, MINUTE_MS, iso, isoOrNull } from '../../base/clock.ts'
 import { formatMicro, type Micro } from '../../base/money.ts'
 import { mergedTop, type TopTable } from '../../base/top-counts.ts'
 import type { Store } from '../../store/store.ts'
 import type { RefusedRequest } from '../../store/usage/queries.ts'
 import { REFUSED_BY, type RefusedBy, SENDER_REASON, type TrafficHour } from '../../terms/traffic.ts'
 import { type OperationDeps, storeNow } from '../deps.ts'
-import { iso, isoOrNull } from '../fields.ts'
 import { accountNamed, namesOfAccounts } from '../lookups.ts'
 import { type Sent, read } from '../read.ts'
 import { operatorsRefusal } from './columns.ts'
-import { refusalCountsFilter, refusalsFilter, sendersFilter, withoutUndefined } from './filters.ts'
+import { refusalCountsFilter, refusalsFilter, sendersFilter } from './filters.ts'
 
 type TrafficDeps = Pick<OperationDeps, 'store' | 'clock'>
 

@@ -3,7 +3,7 @@
  * their account; operators see sums by whatever they like. All are read from the sums of usage, so that they answer at once
  * however many requests there were. The chart names the largest stacks and adds the others up.
  */
-import { DAY_MS, HOUR_MS } from '../../base/clock.ts'
+import { DAY_MS, HOUR_MS, iso } from '../../base/clock.ts'
 import { z } from 'zod'
 import { ERRORS, type ErrorName } from '../../base/errors.ts'
 import { type Micro, formatMicro } from '../../base/money.ts'
@@ -17,7 +17,16 @@ import { type BalanceDeps, balancesOf, shownBalance } from '../accounts/accounts
 import { type CsvColumn, CsvTable, forPeople, pagesOf } from '../csv.ts'
 import type { OperationDeps } from '../deps.ts'
 import { OperationError, type Words, both } from '../error.ts'
-import { bothWords, idText, iso, keyLabel, moneyOrNull, moneyText, timeText, wholeCount } from '../fields.ts'
+import {
+  bothWords,
+  idText,
+  keyLabel,
+  moneyOrNull,
+  moneyText,
+  timeText,
+  wholeCount,
+  withoutUndefined,
+} from '../fields.ts'
 import { namesOfAccounts } from '../lookups.ts'
 import { type Sent, read } from '../read.ts'
 import { ownRefusal, ownRow, refusalAnswer, requestAnswer, shownKey } from './columns.ts'
@@ -29,7 +38,6 @@ import {
   type TotalsQuery,
   summaryFilter,
   toOperatorsFilter,
-  withoutUndefined,
   type AccountReader,
   whoseKeys,
 } from './filters.ts'

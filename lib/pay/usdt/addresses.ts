@@ -2,6 +2,7 @@
  * What people see of USDT beside their orders: the account's address, the rate, what a quote promises, and what is on its way. And the
  * list of all addresses by which operators move the tokens to a wallet of theirs.
  */
+import { iso } from '../../base/clock.ts'
 import type { Act } from '../../base/people.ts'
 import { formatMicro, micro } from '../../base/money.ts'
 import { checksummed } from '../../config/xpub.ts'
@@ -9,7 +10,6 @@ import { storeNow } from '../../operations/deps.ts'
 import { floorOf, type Quote, tokenText, USDT, worthOf } from '../../terms/chain.ts'
 import { UNTIL_ENOUGH } from '../../terms/pay.ts'
 import type { Account } from '../../terms/records.ts'
-import { iso } from '../../operations/fields.ts'
 import type { Usdt } from './usdt.ts'
 
 const PAGE = 100

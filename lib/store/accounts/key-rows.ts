@@ -1,4 +1,5 @@
 /** Rows of keys and of their earlier secrets, as transactions read, lock and change them. */
+import { isoOrNull } from '../../base/clock.ts'
 import type { Logged } from '../base/actions.ts'
 import type { Table } from '../base/tables.ts'
 import { type Key, showLimit } from '../../terms/records.ts'
@@ -78,7 +79,7 @@ export const loggedKey = (key: Key): Logged => ({
     name: key.name,
     group: key.group,
     status: key.status,
-    expires_at: key.expiresAtMs === null ? null : new Date(key.expiresAtMs).toISOString(),
+    expires_at: isoOrNull(key.expiresAtMs),
     cap: showLimit(key.cap),
     allow_ips: key.allowIps,
     models: key.models,

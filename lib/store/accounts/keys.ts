@@ -2,6 +2,7 @@
  * KeyStore. A key's purse counts all that it spends; a cap for ever is the credit of that purse (see `books/purses.ts`).
  * A deleted key keeps its row, because usage rows refer to it by id.
  */
+import { isoOrNull } from '../../base/clock.ts'
 import type { Account, Key } from '../../terms/records.ts'
 import type { Micro } from '../../base/money.ts'
 import { type Act, MAKES_KEYS, type Role } from '../../base/people.ts'
@@ -419,7 +420,7 @@ export class KeyStore {
         after: {
           hint: secret.hint,
           secret: 'changed',
-          old_secret_ends_at: endsAtMs === null ? null : new Date(endsAtMs).toISOString(),
+          old_secret_ends_at: isoOrNull(endsAtMs),
         },
       })
       await recordChanges(tx, 'key', [secret.hash, before.hash, ...old])

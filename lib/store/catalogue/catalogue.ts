@@ -1,6 +1,6 @@
 /**
  * Groups, models and channels. Each is one row of `catalog_rows` with a JSON document, because they are always read all
- * together. Credentials in a channel's document are encrypted (`sealed.ts`).
+ * together. Credentials in a channel's document are encrypted (`sealed-channel.ts`).
  *
  * The price of a model and the multiplier of a group are read from the version that the row names (`prices.ts`).
  *
@@ -13,16 +13,16 @@ import { pricesAt, type Version, type VersionPage, versionsOf } from './prices.t
 import { readDigests, type RowDigests } from './applied.ts'
 import type { Act } from '../../base/people.ts'
 import type { Channel, Group, Model, Offline, Price } from '../../terms/records.ts'
-import { showGroup, showModel, shownChannel } from '../../catalog/rows.ts'
+import { showGroup, showModel, shownChannel } from '../../catalog-file/rows.ts'
 import { secretHeaders } from '../../base/secrets.ts'
 import { isDeepStrictEqual } from 'node:util'
 import type { Driver, Row, Transaction } from '../base/driver.ts'
 import { type PricedKind, appendVersion, lockVersions, priceActor, versionValue } from './prices.ts'
-import type { Sealer } from './secrets.ts'
+import type { Sealer } from './sealer.ts'
 import { type FileDigests, moveDigests } from './applied.ts'
 import { type Logged, recordEdit } from '../base/actions.ts'
 import { recordChange } from '../base/changes.ts'
-import { type SealedChannel, openChannel, sealChannel } from './sealed.ts'
+import { type SealedChannel, openChannel, sealChannel } from './sealed-channel.ts'
 import { integer, integerOrNull, json, text } from '../base/text.ts'
 
 /** version: of the price that the row has in force. */

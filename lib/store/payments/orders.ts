@@ -2,7 +2,7 @@
  * Orders after they were made. A transaction that moves an order locks its row first, so that of fifty deliveries of one
  * message, on any number of gateways, each finds what the one before it did. After the order it locks the account's purse.
  */
-import { DAY_MS, HOUR_MS } from '../../base/clock.ts'
+import { DAY_MS, HOUR_MS, iso } from '../../base/clock.ts'
 import { type Micro, ZERO, formatMicro } from '../../base/money.ts'
 import type { Act } from '../../base/people.ts'
 import { moved } from '../../terms/order-moves.ts'
@@ -451,7 +451,7 @@ export function releaseOrder(driver: Driver, id: string, nowMs: number, reason: 
     await recordAction(tx, driver, act, {
       subject: { kind: 'order', id },
       accountId: order.accountId,
-      before: { held_until: new Date(order.heldUntilMs as number).toISOString() },
+      before: { held_until: iso(order.heldUntilMs as number) },
       after: { reason, amount: formatMicro(order.amount) },
     })
     return true

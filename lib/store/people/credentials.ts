@@ -2,7 +2,7 @@
 import type { Act, Person } from '../../base/people.ts'
 import type { Driver, Param, Transaction } from '../base/driver.ts'
 import type { Credentials, CredentialsChange } from './records.ts'
-import type { Sealer } from '../catalogue/secrets.ts'
+import type { Sealer } from '../catalogue/sealer.ts'
 import { checkActor, recordAction } from '../base/actions.ts'
 import { integer, text, textOrNull } from '../base/text.ts'
 import { endLinksOf } from './link-rows.ts'

@@ -1,4 +1,5 @@
 /** Rows of secrets that work once: invitations, resets, proofs of an e-mail, and the halves of a sign-in. */
+import { iso } from '../../base/clock.ts'
 import { publicId } from '../../base/ids.ts'
 import type { Act, Role } from '../../base/people.ts'
 import type { Driver, Param, Row, Transaction } from '../base/driver.ts'
@@ -27,7 +28,7 @@ export const toLink = (row: Row): Link => ({
 /** What the log of actions keeps of a link: neither its secret nor an e-mail. */
 export const logged = ({ role, operator, expiresAtMs }: Link) => ({
   ...(operator ? { operator } : { role }),
-  expires_at: new Date(expiresAtMs).toISOString(),
+  expires_at: iso(expiresAtMs),
 })
 
 export const invitation = (link: Link) => ({
@@ -62,7 +63,7 @@ async function recordLink(tx: Transaction, driver: Driver, link: Link, act: Act)
   if (person === null) return recordAction(tx, driver, act, { ...invitation(link), before: null, after: logged(link) })
   if (link.kind === 'reset' && act.actor.userId !== person.id)
     await addNotice(tx, person, { kind: 'reset_link', atMs: link.createdAtMs })
-  const expires_at = new Date(link.expiresAtMs).toISOString()
+  const expires_at = iso(link.expiresAtMs)
   await recordAction(tx, driver, act, { ...subject(person), before: null, after: { link: link.kind, expires_at } })
 }
 

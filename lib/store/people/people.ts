@@ -2,7 +2,7 @@
  * somebody gives the act, which is written into the log of actions in the same transaction. Secrets come in as hashes (SHA-256), except
  * those of second factors and challenges, which the store seals. */
 import type { Driver } from '../base/driver.ts'
-import type { Sealer } from '../catalogue/secrets.ts'
+import type { Sealer } from '../catalogue/sealer.ts'
 import { CredentialRows } from './credentials.ts'
 import { Links } from './links.ts'
 import { Members } from './members.ts'

@@ -1,4 +1,5 @@
 /** Personal tokens, and what users are called by OpenID providers. */
+import { iso } from '../../base/clock.ts'
 import { createHash } from 'node:crypto'
 import { publicId } from '../../base/ids.ts'
 import type { Act, Person, Scope } from '../../base/people.ts'
@@ -81,7 +82,7 @@ export class Tokens {
       const made = toToken(
         (await tx.query(`SELECT ${TOKEN_COLUMNS} FROM personal_tokens t WHERE t.id = ?`, [insertId]))[0]!,
       )
-      const after = { name, scope, allow_ips: allowIps, expires_at: new Date(expiresAtMs).toISOString() }
+      const after = { name, scope, allow_ips: allowIps, expires_at: iso(expiresAtMs) }
       await recordAction(tx, this.#driver, act, {
         subject: { kind: 'token', id },
         accountId: null,

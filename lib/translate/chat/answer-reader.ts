@@ -2,7 +2,7 @@
 import { AnswerRules, answerReaderOf, type Blocks, MOST_BLOCKS } from '../answer-reader.ts'
 import { type AnswerReader, type Logprobs, NO_LOGPROBS, type ReaderOptions, unreadable, untellable } from '../events.ts'
 import { failureIn } from '../failure.ts'
-import { sourcesIn } from '../found.ts'
+import { sourcesIn } from '../search-results.ts'
 import { ObjectCheck } from '../json/check.ts'
 import { EMPTY_TEXT, type Literal, quote } from '../json/literal.ts'
 import { NONE, type Node, type Tree } from '../json/tree.ts'

@@ -9,7 +9,7 @@ import {
   unreadable,
 } from '../events.ts'
 import { failureIn } from '../failure.ts'
-import { sourceIn } from '../found.ts'
+import { sourceIn } from '../search-results.ts'
 import { EMPTY_TEXT, type Literal, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import { bytesOf } from '../logprobs.ts'

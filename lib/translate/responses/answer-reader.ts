@@ -5,7 +5,7 @@
 import { AnswerRules, answerReaderOf, MOST_BLOCKS } from '../answer-reader.ts'
 import { type AnswerReader, NO_LOGPROBS, type ReaderOptions, unreadable, untellable } from '../events.ts'
 import { failureIn } from '../failure.ts'
-import { sourcesIn } from '../found.ts'
+import { sourcesIn } from '../search-results.ts'
 import { EMPTY_TEXT, type Literal, literal, quote } from '../json/literal.ts'
 import { NONE, type Node, type Tree } from '../json/tree.ts'
 import { logprobsIn } from '../logprobs.ts'

@@ -12,7 +12,7 @@ import { createServices, enterWorld, observeServices } from '../../../lib/proces
 import { pictureFiles } from '../../../lib/exchange/listener/files.ts'
 import { createPublicServer, type Pages } from '../../../lib/exchange/listener/server.ts'
 import { accountPurse } from '../../../lib/store/books/purses.ts'
-import { parseCatalog } from '../../../lib/catalog/catalog.ts'
+import { parseCatalog } from '../../../lib/catalog-file/catalog.ts'
 import { PROTOCOLS } from '../../../lib/protocols/names.ts'
 import type { Channel } from '../../../lib/terms/records.ts'
 import { parseConfig } from '../../../lib/config/config.ts'

@@ -1,7 +1,7 @@
 /** One gateway process of a simulation: its clock, its way to the database, its ledger; started, stopped and killed. */
 import path from 'node:path'
 import { Ledger } from '../../../lib/ledger/ledger.ts'
-import { Sealer } from '../../../lib/store/catalogue/secrets.ts'
+import { Sealer } from '../../../lib/store/catalogue/sealer.ts'
 import { Store } from '../../../lib/store/store.ts'
 import type { PurseId } from '../../../lib/store/books/purses.ts'
 import type { Random } from '../../support/random.ts'

@@ -4,7 +4,7 @@
  */
 import t, { type Test } from 'tap'
 import type { AnswerEvent, Citation } from '../../lib/translate/events.ts'
-import { TextPlaces } from '../../lib/translate/found.ts'
+import { TextPlaces } from '../../lib/translate/search-results.ts'
 import { quote } from '../../lib/translate/json/literal.ts'
 import { unseal } from '../../lib/translate/opaque.ts'
 import { seeded } from '../support/random.ts'

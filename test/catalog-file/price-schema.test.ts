@@ -1,6 +1,6 @@
 /** Which prices are accepted, which are refused with which words, and that an accepted one is kept as it was written. */
 import t from 'tap'
-import { parseCatalog } from '../../lib/catalog/catalog.ts'
+import { parseCatalog } from '../../lib/catalog-file/catalog.ts'
 import { ConfigError } from '../../lib/config/config.ts'
 
 const TEXT = { input: 2, output: 8 }

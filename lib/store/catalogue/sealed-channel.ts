@@ -4,7 +4,7 @@
  */
 import type { Channel } from '../../terms/records.ts'
 import { secretHeaders } from '../../base/secrets.ts'
-import type { Sealer } from './secrets.ts'
+import type { Sealer } from './sealer.ts'
 
 export interface SealedChannel extends Omit<Channel, 'sealed'> {
   /** Headers whose values are credentials, encrypted; absent when there are none. */

@@ -4,7 +4,7 @@
  */
 import { ConfigError } from '../../config/yaml.ts'
 
-export interface Offer {
+export interface ListedPrice {
   model: string
   /** Where it stands in the list, for people. */
   where: string
@@ -26,7 +26,7 @@ const SEARCHING =
   /(?:^|\/)sonar[^/]*$|-search-preview(?:-\d{4}-\d{2}-\d{2})?$|-search-api(?:-\d{4}-\d{2}-\d{2})?$|:online$/
 const searchesUnasked = (model: string): boolean => SEARCHING.test(model)
 
-export const newOffer = (model: string, where: string): Offer => ({
+export const newListedPrice = (model: string, where: string): ListedPrice => ({
   model,
   where,
   amounts: new Map(),

@@ -1,8 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is how our YAML files name variables
 import t from 'tap'
-import { type CatalogFile, loadCatalog, parseCatalog } from '../../lib/catalog/catalog.ts'
+import { type CatalogFile, loadCatalog, parseCatalog } from '../../lib/catalog-file/catalog.ts'
 import { ConfigError } from '../../lib/config/config.ts'
-import { MODEL_DEFAULTS } from '../../lib/catalog/schema.ts'
+import { MODEL_DEFAULTS } from '../../lib/catalog-file/schema.ts'
 
 const FILE = new URL('../../config/catalog.yaml', import.meta.url).pathname
 const NOTHING = { accounts: [], groups: [] }

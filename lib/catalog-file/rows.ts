@@ -1,4 +1,5 @@
 /** Turns rows of the catalogue file, and of calls that change one, into the records that the store keeps, with every default filled in. */
+import { iso } from '../base/clock.ts'
 import { decimal, type Micro } from '../base/money.ts'
 import { namesReserved } from '../base/reserved-addresses.ts'
 import { secretHeaders } from '../base/secrets.ts'
@@ -251,7 +252,7 @@ const showBudget = (budget: Channel['budget']): object | null =>
     ? null
     : withoutGaps({
         amount: budget.amount === null ? undefined : decimal(budget.amount),
-        from: budget.fromMs === null ? undefined : new Date(budget.fromMs).toISOString(),
+        from: budget.fromMs === null ? undefined : iso(budget.fromMs),
         warn_below: budget.warnBelow === null ? undefined : decimal(budget.warnBelow),
       })
 

@@ -3,7 +3,7 @@
  * day on which they were booked, in the config's `zone`; their line stands after the last entry of that day. So the lines
  * of a day that has ended stay as they are for ever.
  */
-import { HOUR_MS } from '../../base/clock.ts'
+import { HOUR_MS, iso } from '../../base/clock.ts'
 import { z } from 'zod'
 import { formatMicro, type Micro, subtract, ZERO } from '../../base/money.ts'
 import { periodAt } from '../../base/periods.ts'
@@ -11,7 +11,7 @@ import { hourInZone, offsetHours } from '../../base/zone.ts'
 import * as kind from '../../config/scalars.ts'
 import type { Store } from '../../store/store.ts'
 import type { BookPage, Entry } from '../../store/books/entries.ts'
-import { iso, moneyText, timeText } from '../fields.ts'
+import { moneyText, timeText } from '../fields.ts'
 
 /** A day of the zone; ms since 1970, the end exclusive. */
 interface Day {

@@ -1,8 +1,8 @@
 /** Channels without a plain key in the catalogue: what is read, what is refused, and that nothing of it is quoted or kept in the open. */
 import t from 'tap'
-import { parseCatalog } from '../../lib/catalog/catalog.ts'
+import { parseCatalog } from '../../lib/catalog-file/catalog.ts'
 import { ConfigError } from '../../lib/config/config.ts'
-import { upstreamCredential } from '../../lib/catalog/upstreams.ts'
+import { upstreamCredential } from '../../lib/catalog-file/upstreams.ts'
 import { rsaKey } from '../support/vertex.ts'
 
 type Json = Record<string, unknown>

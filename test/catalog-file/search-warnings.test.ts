@@ -1,6 +1,6 @@
 /** Whose requests lose the search that they offer, as `check` says it. */
 import t from 'tap'
-import { parseCatalog, searchWarnings } from '../../lib/catalog/catalog.ts'
+import { parseCatalog, searchWarnings } from '../../lib/catalog-file/catalog.ts'
 
 const PRICE = { input: 1, output: 2 }
 const warnings = (models: Record<string, object>, channel: object, served: object) =>

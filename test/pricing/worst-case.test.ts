@@ -1,6 +1,6 @@
 /** What is set aside: never less than what the request can cause, by chance and by the table. */
 import t from 'tap'
-import { estimatedInput, largestPrompt, mostInput } from '../../lib/pricing/hold.ts'
+import { estimatedInput, largestPrompt, mostInput } from '../../lib/pricing/worst-case.ts'
 import { type HeldRequest, Tariff } from '../../lib/pricing/tariff.ts'
 import { type Prompt, textOnly } from '../../lib/protocols/requests/facts.ts'
 import { PROTOCOLS } from '../../lib/protocols/names.ts'

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { parseCatalog } from '../../lib/catalog/catalog.ts'
+import { parseCatalog } from '../../lib/catalog-file/catalog.ts'
 import { compileRoutes } from '../../lib/world/table.ts'
 
 const PAGE = readFileSync(path.join(import.meta.dirname, '../../docs/upstreams.md'), 'utf8')
