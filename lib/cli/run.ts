@@ -192,25 +192,11 @@ function addSimulate(command: Command): void {
     .option('--tokens-per-second <n>', 'pace of streamed answers', toNumber(0, 1_000_000))
     .option('--error-rate <fraction>', 'share of requests that fail, from 0 to 1', toNumber(0, 1))
     .option('--seed <n>', 'makes chance repeatable', toNumber(0, 2 ** 32 - 1))
-    .action(
-      async ({
-        listen = { host: '127.0.0.1', port: 3999 },
-        latency,
-        tokensPerSecond,
-        errorRate,
-        seed,
-      }: SimulateFlags) => {
-        const { simulate } = await import('../../tools/simulator/main.ts')
-        const { url } = await simulate({
-          listen,
-          ...(latency === undefined ? {} : { latencyMs: latency }),
-          ...(tokensPerSecond === undefined ? {} : { tokensPerSecond }),
-          ...(errorRate === undefined ? {} : { errorRate }),
-          ...(seed === undefined ? {} : { seed }),
-        })
-        console.log(`simulated upstream on ${url}`)
-      },
-    )
+    .action(async ({ listen = { host: '127.0.0.1', port: 3999 }, latency, ...chances }: SimulateFlags) => {
+      const { simulate } = await import('../../tools/simulator/main.ts')
+      const { url } = await simulate({ listen, ...(latency === undefined ? {} : { latencyMs: latency }), ...chances })
+      console.log(`simulated upstream on ${url}`)
+    })
 }
 
 function toListener(text: string): Listener {
