@@ -1,4 +1,4 @@
-/** The first file of the program, started by `bin/gateway`: `serve` begins as a supervisor, every other command runs at once. */
+/** The first file of the program, started by `bin/gateway`: it finds our modules fast, and begins what the command line names. */
 import { flushCompileCache, registerHooks } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { SUPERVISED, supervise } from './process/supervise.ts'
@@ -33,7 +33,7 @@ registerHooks({
 process.umask(0o077)
 const args = process.argv.slice(2)
 if (args[0] === 'serve' && process.env[SUPERVISED] === undefined) supervise(args)
-else await run()
+await run()
 flushCompileCache() // Node does this at the end of a process, but a gateway may be killed
 
 async function run(): Promise<void> {

@@ -32,7 +32,7 @@ const rows = {
   statements: { label: 'store statements per request', digits: 4 },
   lookUps: { label: 'key look-ups per request', digits: 4 },
   startMs: { label: 'start to ready, ms', digits: 0 },
-  idleMiB: { label: 'MiB of both processes, idle', digits: 0 },
+  idleMiB: { label: 'MiB of all processes, idle', digits: 0 },
   cores: { label: 'cores kept busy', digits: 2 },
   loadCores: { label: 'cores kept busy by the load', digits: 2 },
   loadLateMs: { label: 'sent late by, ms, p99', digits: 3 },

@@ -4,6 +4,7 @@
  */
 import { existsSync } from 'node:fs'
 import { ConfigError } from '../config/yaml.ts'
+import { supervisor } from '../process/supervise.ts'
 import { endFailed } from './failure.ts'
 
 const NO_TOKEN =
@@ -27,6 +28,7 @@ export async function serveFrom(config: string): Promise<void> {
   const { loadConfig } = await import('../config/config.ts')
   const read = loadConfig(config, process.env)
   if (read.adminToken === null) throw new ConfigError([`${config}: ${NO_TOKEN}`])
+  if (read.workers > 1 && supervisor !== null) return supervisor.serveByChild()
   const { serveGateway } = await import('../process/serve.ts')
   await serveGateway(read, { configFile: config, env: process.env })
 }

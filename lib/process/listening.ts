@@ -1,10 +1,10 @@
 /**
- * Opens listeners, on a socket that the supervisor has bound (`supervise.ts`) or, without a supervisor, on one of the
- * process's own. This is the child's side of the messages with the supervisor.
+ * Opens listeners, on a socket that the supervisor (`supervise.ts`) has bound in this process or in the one that started it. This is
+ * the child's side of the messages with the supervisor.
  */
 import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { type FromChild, SUPERVISED, type ToChild } from './supervise.ts'
+import type net from 'node:net'
+import { type FromChild, type Own, SUPERVISED, supervisor, type ToChild } from './supervise.ts'
 
 export type ListenName = 'main' | 'direct' | 'ops'
 
@@ -24,18 +24,26 @@ const BACKLOG = 4096
 const supervised = process.env[SUPERVISED] === '1' && process.send !== undefined
 delete process.env[SUPERVISED] // so that processes which this one starts do not take themselves for supervised
 
-const say = (message: FromChild): void => void process.send?.(message)
+const say = (message: FromChild, handle?: Socket): void =>
+  void process.send?.(message, handle as net.Server | undefined)
 
-/**
- * Asks the supervisor for the socket of a listener; null without a supervisor. The caller owns what it gets: closing it
- * does not close the supervisor's.
- */
-export function socketFor(name: ListenName, at: Address): Promise<Socket | null> {
-  if (!supervised) return Promise.resolve(null)
+/** The socket of a listener, from the supervisor; null without one. The caller closes it. */
+export async function socketFor(name: ListenName, at: Address): Promise<Socket | null> {
+  if (supervised) return askForSocket(name, at)
+  if (supervisor === null) return null
+  try {
+    return await supervisor.ownSocket(name, at.host, at.port)
+  } catch (error) {
+    throw unavailable((error as NodeJS.ErrnoException).code ?? String(error), name, at)
+  }
+}
+
+function askForSocket(name: ListenName, at: Address): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const hear = (message: ToChild, handle: unknown) => {
       if (message.type !== 'socket' || message.name !== name) return
       process.off('message', hear)
+      if (message.copy !== null) say({ type: 'copy', key: message.copy }, handle as Socket)
       if (message.error === null) resolve(handle as Socket)
       else reject(unavailable(message.error, name, at))
     }
@@ -55,7 +63,7 @@ export async function listenOn(server: Server, name: ListenName, at: Address, gi
     server.once('error', failed)
     const listening = () => {
       server.off('error', failed)
-      const { address, port } = server.address() as AddressInfo
+      const { address, port } = server.address() as net.AddressInfo
       resolve(`http://${address.includes(':') ? `[${address}]` : address}:${port}`)
     }
     if (socket === null) server.listen({ ...at, backlog: BACKLOG }, listening)
@@ -73,11 +81,18 @@ const CAUSES: Record<string, string> = {
 const unavailable = (code: string, name: string, { host, port }: Address): Error =>
   new Error(`listen.${name}: cannot listen on ${host}:${port}: ${CAUSES[code] ?? 'the system refuses'} (${code})`)
 
-/** Tells the supervisor that this process serves, and calls `retire` when the supervisor says that another one does. */
-export function underSupervision(retire: () => void): void {
+/** Hears signals and what the supervisor says. A process of its own, as that of `demo`, ends itself. */
+export function actOnSignals(own: Own): void {
+  if (supervisor !== null) {
+    supervisor.serveHere(own)
+    return
+  }
+  const end = (ended: Promise<number>) => void ended.then(code => process.exit(code))
+  process.on('SIGHUP', () => own.reload())
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => end(own.stop(signal)))
   if (!supervised) return
   process.on('message', (message: ToChild) => {
-    if (message.type === 'retire') retire()
+    if (message.type === 'retire') end(own.retire())
   })
   say({ type: 'ready' })
 }

@@ -3,7 +3,7 @@
  * with the new files, nothing changes. SIGTERM and SIGINT drain and end the process; a second one ends it at once. The
  * supervisor's `retire` drains too, but leaves long answers their time.
  */
-import { underSupervision } from './listening.ts'
+import { actOnSignals } from './listening.ts'
 import type { Reloaded } from './prepare.ts'
 import { systemClock } from '../base/clock.ts'
 import { type Logger, announce } from '../base/log.ts'
@@ -28,22 +28,22 @@ export function runUntilSignal(log: Logger, metrics: Metrics, addresses: object,
   let reloading = Promise.resolve()
   let stopping = false
   metrics.configRead(systemClock.now())
-  process.on('SIGHUP', () => {
-    reloading = reloading.then(() => reload(log, metrics, acts))
+  actOnSignals({
+    reload() {
+      reloading = reloading.then(() => reload(log, metrics, acts))
+    },
+    stop(signal) {
+      if (stopping) process.exit(1)
+      stopping = true
+      log.info({ signal }, 'draining')
+      return ended(log, acts.stop())
+    },
+    retire() {
+      log.info('another process serves: draining')
+      return ended(log, acts.retire())
+    },
   })
-  const stop = (signal: string) => {
-    if (stopping) process.exit(1)
-    stopping = true
-    log.info({ signal }, 'draining')
-    end(log, acts.stop())
-  }
-  process.on('SIGTERM', () => stop('SIGTERM'))
-  process.on('SIGINT', () => stop('SIGINT'))
   announce(log, addresses, 'ready')
-  underSupervision(() => {
-    log.info('another process serves: draining')
-    end(log, acts.retire())
-  })
 }
 
 async function reload(log: Logger, metrics: Metrics, acts: Acts): Promise<void> {
@@ -59,17 +59,18 @@ async function reload(log: Logger, metrics: Metrics, acts: Acts): Promise<void> 
   }
 }
 
-function end(log: Logger, drained: Promise<void>): void {
-  drained.then(
-    () => {
-      log.info('stopped')
-      log.flush(() => process.exit(0))
-    },
-    error => {
-      log.fatal({ err: error }, 'stopping failed')
-      log.flush(() => process.exit(1))
-    },
-  )
+/** Resolves with the code of the process's end when all that it has logged is written. */
+async function ended(log: Logger, drained: Promise<void>): Promise<number> {
+  let code = 0
+  try {
+    await drained
+    log.info('stopped')
+  } catch (error) {
+    code = 1
+    log.fatal({ err: error }, 'stopping failed')
+  }
+  await new Promise(resolve => log.flush(resolve))
+  return code
 }
 
 /**

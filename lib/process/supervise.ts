@@ -1,25 +1,49 @@
 /**
- * The process that `gateway serve` starts in: a supervisor. It serves nothing itself. It holds the listening sockets
- * and starts a child that serves from them. On SIGUSR2 it starts a second child, from the code and the config that are
- * there at that moment. When the second child is ready, the first one takes no new connections and ends after its last
- * answer. Both accept from the same sockets, which never close, so that no connection is refused or lost during a
- * renewal. When the child that serves ends, the supervisor ends in the same way; a restart is left to whatever started
- * it (systemd, say).
+ * The process that `gateway serve` starts in has a supervisor. With one worker this process serves by itself, because a second Node
+ * would take memory and the time of its start; with several it only supervises, and a child serves. On SIGUSR2 the supervisor
+ * starts a child, from the code and the config that are there at that moment. When the child is ready, what served until then
+ * takes no new connections and ends after its last answer; this process stays, for it has the id by which it is known. Old and new
+ * accept from the same sockets, which never close, so that no connection is refused or lost during a renewal. When what serves ends,
+ * the supervisor ends in the same way; a restart is left to whatever started it (systemd, say).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { lookup } from 'node:dns/promises'
 import net from 'node:net'
 import { getSystemErrorName } from 'node:util'
 
-/** What a child sends: it asks for a socket, or says that it serves. */
-export type FromChild = { type: 'socket'; name: string; host: string; port: number } | { type: 'ready' }
-/** What a child receives. `socket` comes with the handle of the socket, or with the name of the system's error. */
-export type ToChild = { type: 'socket'; name: string; error: string | null } | { type: 'retire' }
+/** What a child sends: it asks for a socket, gives a copy of one back (the handle comes with it), or says that it serves. */
+export type FromChild =
+  | { type: 'socket'; name: string; host: string; port: number }
+  | { type: 'copy'; key: string }
+  | { type: 'ready' }
+/**
+ * What a child receives. `socket` comes with the handle of the socket, or with the name of the system's error; `copy`: the key under
+ * which a copy of it is asked for, because the supervisor's process listens on its own and will close it.
+ */
+export type ToChild = { type: 'socket'; name: string; error: string | null; copy: string | null } | { type: 'retire' }
 
 /** The variable in a child's environment that says it has a supervisor. */
 export const SUPERVISED = 'GATEWAY_SUPERVISED'
 
-/** A socket of Node's internals that is bound but does not listen: the children listen on it. */
+/** What serves: a child, or the supervisor's own process. */
+interface Serving {
+  /** Whether it hears what the supervisor tells it. */
+  ready: boolean
+  reload(): void
+  /** Ends it at once when it is called again. */
+  stop(signal: NodeJS.Signals): void
+  /** Ends it after its last answer. */
+  retire(): void
+}
+
+/** What this process does as long as it serves by itself. Both endings resolve with the code that it would end with. */
+export interface Own {
+  reload(): void
+  stop(signal: NodeJS.Signals): Promise<number>
+  retire(): Promise<number>
+}
+
+/** A socket of Node's internals that is bound but does not listen: whoever serves listens on it. */
 interface Handle {
   fd: number
   getsockname(out: object): number
@@ -28,38 +52,72 @@ interface Handle {
 const bind = (net as unknown as { _createServerHandle(host: string, port: number, type: 4 | 6): Handle | number })
   ._createServerHandle
 
+/** The supervisor of this process; null where it has none, as every command but `serve` and everything that is supervised itself. */
+export let supervisor: Supervisor | null = null
+
 export function supervise(args: string[]): void {
-  new Supervisor(args).start()
+  supervisor = new Supervisor(args)
 }
 
 class Supervisor {
   readonly #args: string[]
   readonly #sockets = new Map<string, Handle>()
-  #serving: Child | null = null
-  /** The child that is starting; it takes the place of the serving one when it is ready. */
+  /** The sockets that this process listens on: its servers close them. */
+  readonly #own = new Set<Handle>()
+  #serving: Serving | null = null
+  /** The child that is starting; it takes the place of what serves when it is ready. */
   #joining: Child | null = null
-  readonly #leaving = new Set<Child>()
+  readonly #leaving = new Set<Serving>()
   #stopping = false
   #reloadWanted = false
   /** How the serving child ended; the supervisor then ends in the same way. */
   #end: { code: number | null; signal: NodeJS.Signals | null } = { code: 1, signal: null }
 
+  /** Until something serves, signals to end the process do so as ever. */
   constructor(args: string[]) {
     this.#args = args
-  }
-
-  start(): void {
     process.on('SIGHUP', () => this.#reload())
     process.on('SIGUSR2', () => this.#renew())
+  }
+
+  /** Lets a child serve. */
+  serveByChild(): void {
+    this.#supervise(this.#begin(undefined)) // by this very Node, which `bin/gateway` has just chosen
+  }
+
+  /** Hears signals for this process, which serves by itself. */
+  serveHere(own: Own): void {
+    const end = (ended: Promise<number>) => void ended.then(code => this.#ended(serving, code, null))
+    const serving: Serving = {
+      ready: true,
+      reload: () => own.reload(),
+      stop: signal => end(own.stop(signal)),
+      retire: () => end(own.retire()),
+    }
+    this.#supervise(serving)
+    if (this.#reloadWanted) this.#reload()
+  }
+
+  /** A socket for a server of this process, which closes it. Throws with the system's error. */
+  async ownSocket(name: string, host: string, port: number): Promise<Handle> {
+    const socket = await open(host, port)
+    this.#sockets.set(keyOf(name, host, port), socket)
+    this.#own.add(socket)
+    return socket
+  }
+
+  #supervise(serving: Serving): void {
+    this.#serving = serving
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => this.#stop(signal))
-    this.#serving = this.#begin(undefined) // by this very Node, which `bin/gateway` has just chosen
   }
 
   /** `bin`: what chooses the Node of the child; undefined = that of this process. */
   #begin(bin: string | undefined): Child {
-    const child = new Child(this.#args, this.#sockets, bin)
-    child.process.on('message', (message: FromChild) => {
+    const child = new Child(this.#args, bin)
+    child.process.on('message', (message: FromChild, handle: unknown) => {
       if (message.type === 'ready') this.#ready(child)
+      else if (message.type === 'socket') void this.#giveSocket(child, message)
+      else this.#sockets.set(message.key, handle as Handle)
     })
     child.process.once('exit', (code, signal) => this.#ended(child, code, signal))
     child.process.on('error', error => {
@@ -74,21 +132,21 @@ class Supervisor {
     child.ready = true
     if (this.#stopping) return // all children have been told to end
     if (child === this.#joining) {
-      const old = this.#serving as Child
+      const old = this.#serving as Serving
       this.#serving = child
       this.#joining = null
       this.#leaving.add(old)
-      old.say({ type: 'retire' })
+      old.retire()
       for (const [key, socket] of this.#sockets)
         if (!child.sockets.has(key)) {
-          socket.close()
+          this.#close(socket)
           this.#sockets.delete(key)
         }
     }
     if (this.#reloadWanted) this.#reload()
   }
 
-  #ended(child: Child, code: number | null, signal: NodeJS.Signals | null): void {
+  #ended(child: Serving, code: number | null, signal: NodeJS.Signals | null): void {
     if (child === this.#joining) {
       this.#joining = null
       if (!this.#stopping)
@@ -106,10 +164,9 @@ class Supervisor {
   }
 
   #reload(): void {
-    const child = this.#serving
     // before it is ready, a child has no handler for SIGHUP and would be ended by it
-    this.#reloadWanted = child?.ready !== true || this.#joining !== null
-    if (!this.#reloadWanted) child?.process.kill('SIGHUP')
+    this.#reloadWanted = this.#serving?.ready !== true || this.#joining !== null
+    if (!this.#reloadWanted) this.#serving?.reload()
   }
 
   #renew(): void {
@@ -124,43 +181,56 @@ class Supervisor {
   #stop(signal: NodeJS.Signals): void {
     this.#stopping = true
     // new connections must be refused at once, instead of waiting for somebody who accepts them
-    for (const socket of this.#sockets.values()) socket.close()
+    for (const socket of this.#sockets.values()) this.#close(socket)
     this.#sockets.clear()
-    for (const child of [this.#serving, this.#joining, ...this.#leaving]) child?.process.kill(signal)
+    for (const child of [this.#serving, this.#joining, ...this.#leaving]) child?.stop(signal)
+  }
+
+  #close(socket: Handle): void {
+    if (!this.#own.delete(socket)) socket.close()
+  }
+
+  async #giveSocket(child: Child, { name, host, port }: Extract<FromChild, { type: 'socket' }>): Promise<void> {
+    const key = keyOf(name, host, port)
+    child.sockets.add(key)
+    try {
+      const socket = this.#sockets.get(key) ?? (await open(host, port))
+      this.#sockets.set(key, socket)
+      child.say({ type: 'socket', name, error: null, copy: this.#own.has(socket) ? key : null }, socket)
+    } catch (error) {
+      child.say({ type: 'socket', name, error: (error as NodeJS.ErrnoException).code ?? String(error), copy: null })
+    }
   }
 }
 
-class Child {
+/** Sockets are known by their listener and address. */
+const keyOf = (name: string, host: string, port: number): string => `${name} ${host}:${port}`
+
+class Child implements Serving {
   readonly process: ChildProcess
-  /** The keys (listener and address) of the sockets that it has asked for. */
+  /** The keys of the sockets that it has asked for. */
   readonly sockets = new Set<string>()
   ready = false
 
-  constructor(args: string[], sockets: Map<string, Handle>, bin: string | undefined) {
+  constructor(args: string[], bin: string | undefined) {
     const [command, ...first] = bin ? [bin] : [process.execPath, ...process.execArgv, process.argv[1] as string]
     this.process = spawn(command as string, [...first, ...args], {
       env: { ...process.env, [SUPERVISED]: '1' },
       stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
       detached: true, // Ctrl-C in a terminal reaches only the supervisor, which passes it on
     })
-    this.process.on('message', (message: FromChild) => {
-      if (message.type === 'socket') void this.#giveSocket(message, sockets)
-    })
   }
 
-  async #giveSocket(
-    { name, host, port }: Extract<FromChild, { type: 'socket' }>,
-    all: Map<string, Handle>,
-  ): Promise<void> {
-    const key = `${name} ${host}:${port}`
-    this.sockets.add(key)
-    try {
-      const socket = all.get(key) ?? (await open(host, port))
-      all.set(key, socket)
-      this.say({ type: 'socket', name, error: null }, socket)
-    } catch (error) {
-      this.say({ type: 'socket', name, error: (error as NodeJS.ErrnoException).code ?? String(error) })
-    }
+  reload(): void {
+    this.process.kill('SIGHUP')
+  }
+
+  stop(signal: NodeJS.Signals): void {
+    this.process.kill(signal)
+  }
+
+  retire(): void {
+    this.say({ type: 'retire' })
   }
 
   say(message: ToChild, handle?: Handle): void {

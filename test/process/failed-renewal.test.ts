@@ -5,19 +5,22 @@ import { EventEmitter } from 'node:events'
 import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { WorkerHandle } from '../../lib/process/worker-handle.ts'
 import { parseConfig } from '../../lib/config/config.ts'
 import { TestClock } from '../support/clock.ts'
-import { BIN, startGateway } from '../support/gateway.ts'
+import { BIN, startGateway, type TestGateway } from '../support/gateway.ts'
 import { childrenOf } from '../support/processes.ts'
 import { until } from '../support/wait.ts'
 
-t.test('a gateway of two workers', async t => {
+const ready = async (gateway: TestGateway) => (await fetch(`${gateway.ops}/readyz`)).status
+
+/** What both gateways below do. Resolves with the process that serves. */
+async function whatFails(t: Test, workers: number): Promise<{ gateway: TestGateway; serving: number }> {
   const folder = mkdtempSync(path.join(tmpdir(), 'renewal-'))
   const bin = path.join(folder, 'gateway')
   symlinkSync(BIN, bin)
-  const gateway = await startGateway({ bin, config: { workers: 2 } })
+  const gateway = await startGateway({ bin, config: { workers } })
   t.teardown(async () => {
     await gateway.stop()
     rmSync(folder, { recursive: true })
@@ -25,15 +28,14 @@ t.test('a gateway of two workers', async t => {
   let said = ''
   gateway.child.stdout?.on('data', data => (said += data))
   const supervisor = gateway.child.pid as number
-  const [serving] = childrenOf(supervisor) as [number]
-  const ready = async () => (await fetch(`${gateway.ops}/readyz`)).status
+  const before = childrenOf(supervisor)
 
   await t.test('what is to be started is not there', async t => {
     rmSync(bin)
     gateway.child.kill('SIGUSR2')
     await until('it is said', () => said.includes('the old one serves on'))
-    t.same(childrenOf(supervisor), [serving])
-    t.equal(await ready(), 200)
+    t.same(childrenOf(supervisor), before)
+    t.equal(await ready(gateway), 200)
   })
 
   await t.test('a reload that is asked for meanwhile is made when the renewal has failed', async t => {
@@ -41,19 +43,29 @@ t.test('a gateway of two workers', async t => {
     writeFileSync(bin, `#!/bin/sh\nwhile [ ! -e ${end} ]; do sleep 0.01; done\nexit 1\n`)
     chmodSync(bin, 0o755)
     gateway.child.kill('SIGUSR2')
-    await until('the new one is there', () => childrenOf(supervisor).length === 2)
+    await until('the new one is there', () => childrenOf(supervisor).length === before.length + 1)
     t.notOk(said.includes('"reloaded"'))
     gateway.child.kill('SIGHUP')
     writeFileSync(end, '')
     await until('it is made', () => said.includes('"reloaded"'))
-    t.same(childrenOf(supervisor), [serving])
+    t.same(childrenOf(supervisor), before)
   })
 
+  return { gateway, serving: before[0] ?? supervisor }
+}
+
+t.test('a gateway of one process', async t => {
+  const { gateway, serving } = await whatFails(t, 1)
+  t.equal(serving, gateway.child.pid)
+})
+
+t.test('a gateway of two workers', async t => {
+  const { gateway, serving } = await whatFails(t, 2)
   await t.test('a worker that hangs', async t => {
     await until('the workers of before the reload have ended', () => childrenOf(serving).length === 2)
     const [hung] = childrenOf(serving) as [number]
     process.kill(hung, 'SIGSTOP')
-    t.equal(await ready(), 200, 'the other one serves')
+    t.equal(await ready(gateway), 200, 'the other one serves')
     process.kill(hung, 'SIGCONT')
   })
 })

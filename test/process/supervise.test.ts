@@ -1,4 +1,5 @@
 /** `gateway serve` is renewed as a whole while clients ask. */
+import { once } from 'node:events'
 import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
@@ -30,7 +31,8 @@ for (const workers of [1, 2])
     const { child, main } = gateway
     t.teardown(() => gateway.stop())
     const supervisor = child.pid as number
-    const [old] = childrenOf(supervisor) as [number]
+    const [old] = childrenOf(supervisor)
+    t.equal(old === undefined, workers === 1, 'one worker needs no second process')
     const agents = [new http.Agent({ keepAlive: true }), new http.Agent({ keepAlive: false })] as const
     const stream = ask(main, agents[0], {
       stream: true,
@@ -41,19 +43,32 @@ for (const workers of [1, 2])
     const asking = [...agents, ...agents].map(async agent => {
       for (; !over; await sleep(ASK_EVERY_MS)) asked.push((await ask(main, agent, {}).catch(String)).slice(0, 80))
     })
-    child.kill('SIGUSR2')
-    await until('two serve', () => childrenOf(supervisor).length === 2)
-    const fresh = childrenOf(supervisor).find(pid => pid !== old) as number
-    const before = asked.length
-    await until('many were asked', () => asked.length > before + 200)
-    t.match(await stream, /^200 .*\[DONE\]\n\n$/s, 'a stream that began in the old process ends there')
-    await until('the old one ended', () => !childrenOf(supervisor).includes(old))
+    let said = ''
+    child.stdout?.on('data', data => (said += data))
+    const times = (message: string) => said.split(`"msg":"${message}"`).length - 1
+    let serving = old
+    for (const round of [1, 2]) {
+      child.kill('SIGUSR2')
+      await until('two serve', () => childrenOf(supervisor).some(pid => pid !== serving))
+      serving = childrenOf(supervisor).find(pid => pid !== serving) as number
+      const before = asked.length
+      await until('many were asked', () => asked.length > before + 200)
+      if (round === 1)
+        t.match(await stream, /^200 .*\[DONE\]\n\n$/s, 'a stream that began in the old process ends there')
+      await until('the old one stopped', () => times('stopped') === round)
+      await until('no process of it is left', () => childrenOf(supervisor).length === 1)
+    }
+    child.kill('SIGHUP')
+    await until('the one that serves now has reloaded', () => times('reloaded') === 1)
     over = true
     await Promise.all(asking)
-    t.same(childrenOf(supervisor), [fresh])
+    t.same(childrenOf(supervisor), [serving])
     t.same(new Set(asked.map(answer => answer.slice(0, 4))), new Set(['200 ']), `of ${asked.length} none is refused`)
     t.equal((await fetch(`${gateway.ops}/readyz`)).status, 200)
     t.equal((await gateway.usage('rich', Math.min(1000, asked.length + 1))).length, Math.min(1000, asked.length + 1))
     t.match(await gateway.admin('GET', '/admin/audit'), { ok: true })
     for (const agent of agents) agent.destroy()
+    child.kill('SIGTERM')
+    const [code] = await once(child, 'exit')
+    t.equal(code, 0, 'the process that was started ends with what serves')
   })
