@@ -1,6 +1,7 @@
 /** SQLite in a thread: what the thread leaves when it dies, and what it has promised when the power fails. */
 // The bug behind these rows: a database whose thread dies.
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import os from 'node:os'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
@@ -194,3 +195,34 @@ t.test('the journal keeps a settlement until its commit is answered', async t =>
   await ledger.stop()
   t.notOk(existsSync(own))
 })
+
+/** The threads of this process that are called `store`, and the priority of each. */
+function storeThreads(): Map<number, number> {
+  const priorities = new Map<number, number>()
+  for (const id of readdirSync('/proc/self/task'))
+    try {
+      if (readFileSync(`/proc/self/task/${id}/comm`, 'utf8') === 'store\n')
+        priorities.set(Number(id), os.getPriority(Number(id)))
+    } catch {
+      // it has ended meanwhile
+    }
+  return priorities
+}
+
+t.test(
+  'latency: the thread of the store gives way to the event loop, whose priority stays as it was',
+  { skip: process.platform !== 'linux' && 'only there a priority is that of a thread' },
+  async t => {
+    const before = storeThreads()
+    const own = os.getPriority(process.pid)
+    const connection = new SqliteConnection(path.join(t.testdir(), 'gateway.db'), () => {})
+    await connection.query('a', 'SELECT 1', [])
+    const begun = [...storeThreads()].filter(([id]) => !before.has(id))
+    t.ok(
+      begun.some(([, priority]) => priority === Math.min(os.constants.priority.PRIORITY_LOW, own + 5)),
+      `${own}, and ${begun.map(([, priority]) => priority)}`,
+    )
+    t.equal(os.getPriority(process.pid), own)
+    await connection.close()
+  },
+)
