@@ -105,8 +105,8 @@ export function table(columns: readonly Column[], rows: readonly (readonly strin
   return `${lines.join('\n')}\n`
 }
 
-/** Texts of clients and upstreams may hold lines and tabs. */
-const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ')
+/** Texts of clients and upstreams may hold lines and tabs, and what turns the direction of the rest of the line. */
+const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]+/gu, ' ')
 
 /** A time of the API, without its thousandths. */
 const shortTime = (text: string): string => text.replace(/^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d{3}Z$/, '$1Z')

@@ -136,10 +136,16 @@ export const cny = scalar(
 /** The longest name, in characters, that the columns of the store hold. */
 export const LONGEST_NAME = 190
 
-/** Characters that turn the direction of what follows, so that a text is shown as another one than it is. */
-const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/
+/**
+ * Characters that are not seen, so that two names would look alike, and those that turn the direction of what follows, so that a text is
+ * shown as another one than it is.
+ */
+const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u
+/** Of these the ones that join pictures, or shape letters of a script that is written so. */
+const JOINED =
+  /(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{M}\p{Script=Arabic}\p{Script=Mongolian}])[\u200c\u200d\ufe0e\ufe0f\u180b-\u180d]|\ufe0f(?=\u20e3)/gu
 
-/** A name that people choose. Control characters, those of direction, lone surrogates and spaces at either end are refused. */
+/** A name that people choose, in one form of Unicode. Characters that are not seen, lone surrogates and spaces at either end are refused. */
 export const name = scalar(
   both(`1到${LONGEST_NAME}个字符的名称`, `a name of 1 to ${LONGEST_NAME} characters`),
   { type: 'string', minLength: 1, maxLength: LONGEST_NAME },
@@ -152,9 +158,8 @@ export function asName(value: unknown): string | undefined {
     text.length <= LONGEST_NAME &&
     text.isWellFormed() &&
     /^\S(?:.*\S)?$/su.test(text) &&
-    !/\p{Cc}/u.test(text) &&
-    !BIDI.test(text)
-    ? text
+    !HIDDEN.test(text.replace(JOINED, ''))
+    ? text.normalize('NFC')
     : undefined
 }
 

@@ -13,6 +13,11 @@ t.test('aligned on a terminal, separated by tabs elsewhere', async t => {
   t.equal(table(COLUMNS, [], true), 'NAME  AMOUNT  NOTE\n')
 })
 
+t.test('what a client or an upstream wrote begins no line, and turns no direction', async t => {
+  const rows = [['a\u202eb', '1', 'x\ny\u2029z\u2066']]
+  for (const isWide of [true, false]) t.notMatch(table(COLUMNS, rows, isWide), /[\u202e\u2029\u2066]|\ny/)
+})
+
 t.test('on a narrow terminal a name stays whole, and the last columns give way', async t => {
   const { columns } = process.stdout
   t.teardown(() => void (process.stdout.columns = columns))

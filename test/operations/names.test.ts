@@ -1,4 +1,4 @@
-/** Names that people choose hold no character that turns the direction of a line, whatever they are names of. */
+/** Names that people choose hold no character that is not seen, or turns the direction of a line, whatever they are names of. */
 import t from 'tap'
 import { parseCatalog } from '../../lib/catalog-file/catalog.ts'
 import { newKeyForm } from '../../lib/operations/accounts/own-keys.ts'
@@ -6,6 +6,12 @@ import { acceptForm, registerForm } from '../../lib/operations/people/joining.ts
 import { profileForm, tokenForm } from '../../lib/operations/people/me.ts'
 
 const CONTROLS = [...'\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069']
+/** Zero-width ones, fillers, blanks, ends of lines, variants and tags: a name with one looks like the same name without. */
+const UNSEEN = [
+  ...'\u00ad\u034f\u115f\u180e\u200b\u200c\u200d\u2028\u2029\u2060\u2064\u2800\u3164\ufe00\ufe0f\ufeff\uffa0\u{e0061}\u{e0100}',
+]
+/** Pictures that are joined, a key, letters that would join and shall not, and a virama. */
+const SEEN = ['👩‍👩‍👧 family', '❤️‍🔥', '1️⃣', 'می\u200cخواهم', 'क्\u200dष', '🏳️‍🌈', 'naïve 名']
 const token = { scope: 'read', expires_at: '2030-01-01T00:00:00Z' }
 
 /** Each throws where it refuses the name. */
@@ -22,6 +28,11 @@ const ROWS: [what: string, read: (name: string) => unknown][] = [
 for (const [what, read] of ROWS)
   t.test(`the name of ${what}`, async t => {
     t.ok(read('名称 שם اسم name'), 'letters of every direction are in order')
-    for (const control of CONTROLS)
-      t.throws(() => read(`turned ${control} round`), `U+${control.codePointAt(0)?.toString(16)} is refused`)
+    for (const name of SEEN) t.ok(read(name), name)
+    for (const control of [...CONTROLS, ...UNSEEN])
+      t.throws(() => read(`turned${control}round`), `U+${control.codePointAt(0)?.toString(16)} is refused`)
   })
+
+t.test('a name that is typed in two forms of Unicode is one name', async t => {
+  t.same(profileForm.parse({ name: 'Ame\u0301lie' }), profileForm.parse({ name: 'Am\u00e9lie' }))
+})
