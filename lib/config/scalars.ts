@@ -141,7 +141,7 @@ export const LONGEST_NAME = 190
  * shown as another one than it is.
  */
 const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u
-/** Of these the ones that join pictures, or shape letters of a script that is written so. */
+/** The ones among them that join pictures, or shape letters of a script that is written so. */
 const JOINED =
   /(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{M}\p{Script=Arabic}\p{Script=Mongolian}])(?:[\u180b-\u180d]|[\u200c-\u200d]|\ufe0e|\ufe0f)|\ufe0f(?=\u20e3)/gu
 
