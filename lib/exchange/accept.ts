@@ -27,7 +27,6 @@ export function accept(
   const x = begin(services, listener, req, res)
   x.keyHash = keyHash
   res.on('close', () => onClose(x, services))
-  req.on('error', ignore) // a broken connection closes the response too, and that ends the exchange
   guard(x, services, serve)
   return x
 }
@@ -82,5 +81,3 @@ function serve(x: Exchange, services: Services): void {
   else if (lagMs > 0 && services.lag.ms > lagMs) refuse(x, services, 'unavailable', [], SHED_RETRY_AFTER_S)
   else runPlan(PLANS[target.endpoint.action], x, services)
 }
-
-const ignore = (): void => {}
