@@ -7,7 +7,7 @@ import { type JsonKind, JsonScanner, type ScanEvents } from '../json/scanner.ts'
 import { decode, type Fields, isFields, parse } from '../json/text.ts'
 import type { PictureCounter } from '../pictures/counter.ts'
 import { laterTiers, type Report, type ToldTiers } from '../words/reports.ts'
-import { NO_TIERS, type TierNames } from '../words/usage.ts'
+import { NO_TIERS, type TierNames, type Usage } from '../words/usage.ts'
 import type { ContentKeys } from './content.ts'
 import { CountedAnswer } from './counted.ts'
 import { answerIdOf, saysError } from './events.ts'
@@ -43,7 +43,11 @@ export class DocumentMeter extends CountedAnswer implements Meter {
   readonly #rules: DocumentRules
   readonly #document: DocumentReader
   readonly #mostOutput: number
+  // what the document says so far; undefined = nobody has asked since it grew
   #reported: Report | null | undefined = undefined
+  #usage: Usage | null | undefined = undefined
+  #failed: boolean | undefined = undefined
+  #searched: boolean | undefined = undefined
   readonly undecided = false
   readonly atBoundary = false
   readonly matters = 0
@@ -71,12 +75,17 @@ export class DocumentMeter extends CountedAnswer implements Meter {
     this.#blank &&= text.trim() === ''
     this.#document.feed(chunk, text)
     this.pictures?.feed(chunk, text)
-    this.#reported = undefined
+    this.#failed = this.#searched = undefined
+    this.#askAnew()
     // what is reported need not be counted, as far as it can be true
     if (this.#document.complete && !this.failed && this.namesOutput && this.reportedOutput <= this.#mostOutput) return
     if (this.#rules.writesNothing && super.counted > 0) return
     this.counter.feed(text)
-    this.#reported = undefined
+    this.#askAnew()
+  }
+
+  #askAnew(): void {
+    this.#reported = this.#usage = undefined
   }
 
   end(whole: boolean): void {
@@ -86,6 +95,11 @@ export class DocumentMeter extends CountedAnswer implements Meter {
   protected get reported(): Report | null {
     if (this.#reported === undefined) this.#reported = this.#rules.reportOf(this.#document, this.pieces, this.#inItem)
     return this.#reported
+  }
+
+  override get usage(): Usage | null {
+    if (this.#usage === undefined) this.#usage = super.usage
+    return this.#usage
   }
 
   /** Documents are asked for their pictures, searches and tools always. */
@@ -128,7 +142,8 @@ export class DocumentMeter extends CountedAnswer implements Meter {
   }
 
   get failed(): boolean {
-    return saysError(this.#document.value('error')) || (this.#rules.failed?.(this.#document) ?? false)
+    this.#failed ??= saysError(this.#document.value('error')) || (this.#rules.failed?.(this.#document) ?? false)
+    return this.#failed
   }
 
   get failedAlone(): boolean {
@@ -148,8 +163,8 @@ export class DocumentMeter extends CountedAnswer implements Meter {
   }
 
   override get searches(): number {
-    const isSeen = this.#rules.searched?.(this.#document) ?? false
-    return Math.max(super.searches, isSeen ? 1 : 0)
+    this.#searched ??= this.#rules.searched?.(this.#document) ?? false
+    return Math.max(super.searches, this.#searched ? 1 : 0)
   }
 
   get unknownFinish(): string | null {
