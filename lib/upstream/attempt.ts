@@ -60,9 +60,10 @@ class Cut extends Error {
   readonly code = 'cut'
 }
 
-/** What tells when all of a request has gone out: a connection of our own does. */
+/** What tells when all of a request has gone out, and when an answer ends with what was told: a connection of our own does. */
 interface Controller extends Dispatcher.DispatchController {
   readonly taken?: boolean
+  readonly ends?: boolean
 }
 
 export class Attempt implements Dispatcher.DispatchHandler {
@@ -138,6 +139,11 @@ export class Attempt implements Dispatcher.DispatchHandler {
   /** True: nobody reads the bytes of its request any more. */
   get isTaken(): boolean {
     return this.#controller?.taken === true
+  }
+
+  /** True: the end of the answer follows at once, before anything else happens. */
+  get ends(): boolean {
+    return this.#controller?.ends === true
   }
 
   onRequestSent(): void {

@@ -52,6 +52,11 @@ export class Flight implements Dispatcher.DispatchController {
     return this.#connection?.paused ?? false
   }
 
+  /** The last bytes of the answer have been told, and its end follows at once. */
+  get ends(): boolean {
+    return this.#connection?.ends ?? false
+  }
+
   abort(reason: Error): void {
     if (this.aborted) return
     this.reason = reason
@@ -150,6 +155,10 @@ export class Http1Connection implements ParserEvents {
   /** The time for which the upstream keeps the idle connection open, by its last answer; null = it did not say. */
   get keepAliveMs(): number | null {
     return this.#parser.keepAliveMs
+  }
+
+  get ends(): boolean {
+    return !this.paused && this.#parser.ends
   }
 
   #connect(): void {
@@ -419,6 +428,11 @@ export class AnswerParser {
     }
     if (at < chunk.length) this.keepAlive = false // there are bytes behind the end of the answer
     if (this.#state === ENDING) this.#end()
+  }
+
+  /** The answer is complete, and `onEnd` follows what is being told of it, unless reading is paused. */
+  get ends(): boolean {
+    return this.#state === ENDING
   }
 
   #keep(bytes: Buffer): void {

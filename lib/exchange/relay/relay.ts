@@ -99,7 +99,7 @@ export class Relay implements AttemptEvents, ReadingEvents, OpenRelay {
 
   onData(attempt: Attempt): void {
     if (this.asking.second !== null) this.#choose(attempt)
-    void SOON.then(this.#flush)
+    if (!attempt.ends) void SOON.then(this.#flush)
   }
 
   onEnd(attempt: Attempt): void {
