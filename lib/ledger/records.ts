@@ -24,7 +24,7 @@ const FIRST_BYTES = 64 * 1024
 const MOST_KEPT_BYTES = 1024 * 1024
 const NEWLINE = 10
 /** A record begins with this, until its checksum is known. */
-const NO_CHECKSUM = `${' '.repeat(TEXT_FROM)}[`
+const NO_CHECKSUM = `${' '.repeat(TEXT_FROM)}[${RECORD_MARK},`
 
 /** Records one behind the other, as the journal and the store take them. */
 export class RecordBuffer {
@@ -42,7 +42,6 @@ export class RecordBuffer {
     const json = this.#json
     const from = (json.length = this.#length)
     json.raw(NO_CHECKSUM)
-    json.item(RECORD_MARK)
     json.value(store)
     for (const settlement of settlements) {
       json.raw(',')
