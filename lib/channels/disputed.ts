@@ -58,8 +58,8 @@ export class DisputeRests {
   }
 
   /** An answer was charged, whatever it reported. */
-  answered({ channel, upstreamModel }: Candidate): void {
-    this.#countsOf(channel.name, upstreamModel).answers.add(this.#health.clock.monotonic())
+  answered({ channel, upstreamModel }: Candidate, nowMs: number): void {
+    this.#countsOf(channel.name, upstreamModel).answers.add(nowMs)
   }
 
   /** An answer reported too much, too. Returns `kept` when all should rest, and nobody else could serve the model. */

@@ -31,10 +31,10 @@ export class RetryBudget {
     this.#retries = new SlidingCount(this.#windowMs)
   }
 
-  request(account: number): void {
-    const now = this.#clock.monotonic()
-    this.#requests.add(now)
-    this.#asked.note(account, now)
+  /** A request of the account was first sent to an upstream at `nowMs` (monotonic). */
+  request(account: number, nowMs: number): void {
+    this.#requests.add(nowMs)
+    this.#asked.note(account, nowMs)
   }
 
   /** True when the budget has room for one more retry of the account. */

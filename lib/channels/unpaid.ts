@@ -44,11 +44,10 @@ export class UnpaidRests {
     this.#health = health
   }
 
-  paid(account: number, charge: Micro): void {
-    const now = this.#health.clock.monotonic()
+  paid(account: number, charge: Micro, nowMs: number): void {
     const counts = this.#countsOf(account)
-    counts.charged.add(now)
-    counts.charges.add(now, charge)
+    counts.charged.add(nowMs)
+    counts.charges.add(nowMs, charge)
   }
 
   /** No first byte came in time. `held`: what was held for the request, in micro-CNY. */

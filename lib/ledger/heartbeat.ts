@@ -94,8 +94,8 @@ export class Heartbeat {
   /**
    * True when the last beat is so old that others may soon take this process for dead: it must not spend its leases.
    */
-  get fenced(): boolean {
-    return this.#o.clock.monotonic() - this.#beatMs > FENCED_MS
+  isFenced(nowMs: number): boolean {
+    return nowMs - this.#beatMs > FENCED_MS
   }
 
   /** A process has registered, this one or another. */

@@ -52,11 +52,17 @@ export function capRefusal(denial: Denial, cap: Micro, need: Micro, unsettled: n
   return { refused: rest <= 0 ? 'cap_used' : 'cap', available, unheld: available, need }
 }
 
-/** Holds `amount` in all of these leases, or in none. */
-export function tryAll(account: Lease, cap: Lease | null, budget: Lease | null, amount: number): boolean {
-  if (!account.tryHold(amount)) return false
-  if (cap === null || cap.tryHold(amount)) {
-    if (budget === null || budget.tryHold(amount)) return true
+/** Holds `amount` in all of these leases, or in none. `nowMs`: monotonic. */
+export function tryAll(
+  account: Lease,
+  cap: Lease | null,
+  budget: Lease | null,
+  amount: number,
+  nowMs: number,
+): boolean {
+  if (!account.tryHold(amount, nowMs)) return false
+  if (cap === null || cap.tryHold(amount, nowMs)) {
+    if (budget === null || budget.tryHold(amount, nowMs)) return true
     cap?.release(amount)
   }
   account.release(amount)

@@ -148,9 +148,9 @@ export class Lease {
   }
 
   /** Holds `amount` if it is in memory and nothing waits in the queue before it. */
-  tryHold(amount: number): boolean {
+  tryHold(amount: number, nowMs: number): boolean {
     if (this.#line.length > 0) return false
-    return this.#holdNow(amount)
+    return this.#holdNow(amount, nowMs)
   }
 
   /**
@@ -158,7 +158,7 @@ export class Lease {
    * with the reason of a denial.
    */
   hold(amount: number, untilMs: number): Promise<Denial | null> {
-    if (this.#o.health.state !== 'ok') return Promise.resolve(this.#holdNow(amount) ? null : { denied: 'store' })
+    if (this.#o.health.state !== 'ok') return Promise.resolve(this.#holdNow(amount, this.#now) ? null : { denied: 'store' })
     return new Promise(resolve => {
       const late = () => this.#giveUp(waiting)
       const cancel = whenLate(this.#o.clock, Math.max(0, untilMs - this.#now), late)
@@ -169,17 +169,17 @@ export class Lease {
   }
 
   /** Holds `amount` if it is in memory, whoever waits before it. */
-  #holdNow(amount: number): boolean {
+  #holdNow(amount: number, nowMs: number): boolean {
     if (this.idle < amount || this.#closed) return false
-    this.#take(amount)
+    this.#take(amount, nowMs)
     return true
   }
 
-  #take(amount: number): void {
+  #take(amount: number, nowMs: number): void {
     this.#used = true
     this.held += amount
     this.#burn.hold(this.held)
-    this.#renewAhead()
+    this.#renewAhead(nowMs)
   }
 
   release(amount: number): void {
@@ -189,13 +189,12 @@ export class Lease {
   }
 
   /** Ends a hold with a charge. Returns how much of the charge the lease pays; the purse pays the rest. */
-  charge(held: number, charge: number): Micro {
+  charge(held: number, charge: number, now: number): Micro {
     this.held -= held
     invariant(this.held >= 0, `lease ${this.purse}: holds are ${this.held}`)
     const paid = Math.min(charge, Math.max(0, this.leased - this.held))
     this.leased -= paid
     this.chargedSince += charge
-    const now = this.#o.clock.monotonic()
     this.#burn.charge(charge, this.held, now)
     if (paid < charge) this.#overcharged(charge - paid)
     if (now < this.#contestedUntilMs) {
@@ -271,7 +270,7 @@ export class Lease {
       if (this.idle < waiting.amount) i++
       else {
         this.#line.splice(i, 1)
-        this.#take(waiting.amount)
+        this.#take(waiting.amount, this.#now)
         waiting.cancel()
         waiting.resolve(null)
       }
@@ -299,7 +298,7 @@ export class Lease {
     const { amount, grant } = waiting
     this.#line.splice(this.#line.indexOf(waiting), 1)
     const denial = grant === null ? null : this.#denial(grant)
-    if (this.#holdNow(amount)) waiting.resolve(null)
+    if (this.#holdNow(amount, this.#now)) waiting.resolve(null)
     else if (denial === null || denial.available >= amount) waiting.resolve({ denied: 'store' })
     else waiting.resolve(denial)
     this.#admit() // those behind it need not wait for it any more
@@ -402,9 +401,8 @@ export class Lease {
     return Math.min(MOST_ASKED, Math.ceil(Math.max(amount * MORE_LIKE_IT, ahead)))
   }
 
-  #renewAhead(): void {
+  #renewAhead(now: number): void {
     if (this.#call !== null || this.#busy) return
-    const now = this.#o.clock.monotonic()
     if (now < this.#renewFromMs) return
     if (this.idle >= this.#burn.peakHeld / 2 + this.#burn.perMs(now) * this.#leftMs) return
     this.#renewFromMs = now + RENEW_PAUSE_MS

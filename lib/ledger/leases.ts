@@ -218,9 +218,8 @@ export class Tabs {
   }
 
   /** Notes a charge and returns how much of it the tab pays; the purse pays the rest. */
-  charge(purse: PurseId, charge: Micro): Micro {
+  charge(purse: PurseId, charge: Micro, now: number): Micro {
     if (charge === 0) return ZERO
-    const now = this.#o.clock.monotonic()
     let tab = this.#tabs.get(purse)
     if (tab === undefined) {
       tab = { leased: 0, charges: 0, charged: 0, sinceMs: now, asking: false, askFromMs: now + KNOWN_MS, used: true }

@@ -184,7 +184,8 @@ export class Ledger {
 
   /** False when new requests must be refused: the journal is full or unwritable, or the leases may be gone (fenced). */
   get accepting(): boolean {
-    return !this.#stopping && this.#journal.accepts(this.recovery.besideBytes()) && !this.#life.fenced
+    const nowMs = this.#clock.monotonic()
+    return !this.#stopping && this.#journal.accepts(this.recovery.besideBytes(nowMs)) && !this.#life.isFenced(nowMs)
   }
 
   /** True when there is money that can be held without asking the store. */
@@ -237,8 +238,9 @@ export class Ledger {
     const purse = this.#leases.of(accountPurse(account.id))
     const cap = key.cap === null ? null : this.#capOf(key.id, key.cap)
     const budget = account.budget === null ? null : this.#leases.ofLimit('b', account.id, account.budget)
-    if (tryAll(purse, cap, budget, amount)) return this.#opened(purse, cap, budget, amount)
-    return this.#reserveSlowly(purse, cap, budget, amount, this.#clock.monotonic() + withinMs)
+    const nowMs = this.#clock.monotonic()
+    if (tryAll(purse, cap, budget, amount, nowMs)) return this.#opened(purse, cap, budget, amount)
+    return this.#reserveSlowly(purse, cap, budget, amount, nowMs + withinMs)
   }
 
   #capOf(keyId: number, cap: Limit): Lease {
@@ -288,7 +290,8 @@ export class Ledger {
 
   /** Enlarges an open hold out of memory. False when the leases have too little; then `growLater` can ask the store. */
   grow(hold: Hold, amount: Micro): boolean {
-    if (this.#life.fenced || hold.resolved || !tryAll(hold.account, hold.cap, hold.budget, amount)) return false
+    const nowMs = this.#clock.monotonic()
+    if (this.#life.isFenced(nowMs) || hold.resolved || !tryAll(hold.account, hold.cap, hold.budget, amount, nowMs)) return false
     hold.amount += amount
     return true
   }
@@ -306,7 +309,7 @@ export class Ledger {
    * `withinMs`, or the hold was resolved.
    */
   async growLater(hold: Hold, amount: Micro, withinMs: number = MONEY_WAIT_MS): Promise<boolean> {
-    if (this.#life.fenced) return false
+    if (this.#life.isFenced(this.#clock.monotonic())) return false
     const held: Lease[] = []
     let all = true
     const untilMs = this.#clock.monotonic() + withinMs
@@ -386,16 +389,17 @@ export class Ledger {
     const { charge } = row
     const key = keyPurse(row.keyId)
     const forEver = cap !== null && cap.purse === key
-    const fromCap = cap === null ? ZERO : cap.charge(amount, charge)
+    const nowMs = this.#clock.monotonic()
+    const fromCap = cap === null ? ZERO : cap.charge(amount, charge, nowMs)
     return {
       row,
       holder,
-      fromAccountLease: account.charge(amount, charge),
-      fromKeyLease: forEver ? fromCap : this.#tabs.charge(key, charge),
+      fromAccountLease: account.charge(amount, charge, nowMs),
+      fromKeyLease: forEver ? fromCap : this.#tabs.charge(key, charge, nowMs),
       limits:
         cap === null && budget === null
           ? NO_LIMITS
-          : limitsOf(forEver ? null : cap, fromCap, budget, budget?.charge(amount, charge) ?? ZERO),
+          : limitsOf(forEver ? null : cap, fromCap, budget, budget?.charge(amount, charge, nowMs) ?? ZERO),
     }
   }
 

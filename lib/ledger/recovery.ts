@@ -65,13 +65,12 @@ export class Recovery {
   }
 
   /** The bytes of all other journals on this machine, of live processes too, except those that are left alone. */
-  besideBytes(): number {
-    const now = this.#o.clock.monotonic()
-    if (now - this.#beside.atMs < MEASURED_MS) return this.#beside.bytes
+  besideBytes(nowMs: number): number {
+    if (nowMs - this.#beside.atMs < MEASURED_MS) return this.#beside.bytes
     const { folder } = this.#o
     const names = this.#names().filter(name => !this.#left.has(name))
     const bytes = names.reduce((sum, name) => sum + journalBytes(path.join(folder, name)), 0)
-    this.#beside = { bytes, atMs: now }
+    this.#beside = { bytes, atMs: nowMs }
     return bytes
   }
 

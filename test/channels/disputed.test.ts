@@ -25,11 +25,11 @@ function setUp(channels: Channel[]) {
     clock,
     health,
     disputed: (account: number, name = 'a', route = routes.find('default', 'm', 'chat') ?? null) => {
-      disputes.answered(at(name))
+      disputes.answered(at(name), clock.monotonic())
       return disputes.disputed({ account, candidate: at(name), route, routes: () => routes.through(name, 'm') })
     },
     answered: (count: number, name = 'a') => {
-      for (let i = 0; i < count; i++) disputes.answered(at(name))
+      for (let i = 0; i < count; i++) disputes.answered(at(name), clock.monotonic())
     },
     restMs: (account: number, name = 'a') =>
       health.rests.restOf({ channel: name, key: '', model: 'm' }, account, clock.monotonic())?.ms ?? 0,

@@ -12,7 +12,7 @@ function setUp(share: number, floorPerS: number) {
     return count
   }
   const requests = (count: number, account = 1) => {
-    for (let i = 0; i < count; i++) budget.request(account)
+    for (let i = 0; i < count; i++) budget.request(account, clock.monotonic())
   }
   return { clock, retries, requests }
 }

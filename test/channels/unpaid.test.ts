@@ -26,7 +26,7 @@ function setUp() {
       for (let i = 0; i < times; i++) rests.unpaid(account, at, micro(worth), true)
     },
     paid: (charge: number, times = 1) => {
-      for (let i = 0; i < times; i++) rests.paid(1, micro(charge))
+      for (let i = 0; i < times; i++) rests.paid(1, micro(charge), clock.monotonic())
     },
     timedOut: (times: number, held = 2_000_000, at = candidate) => {
       for (let i = 0; i < times; i++) rests.timedOut(1, at, micro(held))

@@ -82,26 +82,20 @@ export class Asking {
     this.answer = NO_ANSWER
   }
 
-  /** The notes of every attempt, in the order in which they ended. `isWhole`: nothing is wrong with the answer that counts. */
-  notes(isWhole: boolean): readonly AttemptNote[] {
+  /**
+   * The notes of every attempt, in the order in which they ended. `isWhole`: nothing is wrong with the answer that counts. `nowMs`:
+   * monotonic.
+   */
+  notes(isWhole: boolean, nowMs: number): readonly AttemptNote[] {
     const { current } = this
     if (this.#notes !== null && this.#noted?.includes(current)) return this.#notes
-    const note = this.#noteOf(current, isWhole ? null : faultOf(current.status))
+    const note = noteOf(current, isWhole ? null : faultOf(current.status), nowMs)
     return this.#notes === null ? [note] : [...this.#notes, note]
-  }
-
-  #noteOf({ claim, status, startedMs, error }: Attempt, why: string | null): AttemptNote {
-    return {
-      channel: claim.candidate.channel.name,
-      status,
-      error: error === null ? why : wordOf(error),
-      ms: Math.max(0, Math.round(this.#services.clock.monotonic() - startedMs)),
-    }
   }
 
   /** Notes an attempt that is over, and in whose place another one counts. */
   #note(attempt: Attempt, why: string): AttemptNote {
-    const note = this.#noteOf(attempt, why)
+    const note = noteOf(attempt, why, this.#services.clock.monotonic())
     this.#notes ??= []
     this.#noted ??= []
     this.#notes.push(note)
@@ -116,7 +110,7 @@ export class Asking {
     const { upstreamLog, retries } = this.#services
     const before = this.current as Attempt | undefined
     const attempt = (this.current = this.#attempt(claim, events))
-    if (before === undefined) retries.request((this.#x.entry as KeyEntry).account.id)
+    if (before === undefined) retries.request((this.#x.entry as KeyEntry).account.id, attempt.startedMs)
     else upstreamLog.goesOn(this.#x.id, nameOf(before), nameOf(attempt))
     return attempt
   }
@@ -316,6 +310,13 @@ export class Asking {
 }
 
 const nameOf = ({ claim }: Attempt): string => claim.candidate.channel.name
+
+const noteOf = ({ claim, status, startedMs, error }: Attempt, why: string | null, nowMs: number): AttemptNote => ({
+  channel: claim.candidate.channel.name,
+  status,
+  error: error === null ? why : wordOf(error),
+  ms: Math.max(0, Math.round(nowMs - startedMs)),
+})
 
 /** The code of the system or of the connection where there is one. */
 const wordOf = (error: Error): string => (error as NodeJS.ErrnoException).code ?? error.name

@@ -101,6 +101,7 @@ export class ExchangeCharge {
     const services = this.#services
     if (x.row !== null || x.free || x.hold === null) return
     const { isMuted } = this.#response
+    const nowMs = services.clock.monotonic()
     const { answer, current, givenUp } = this.#asking
     const { reading } = answer
     this.#chargedTokens = reading?.meter.counted ?? 0
@@ -139,7 +140,7 @@ export class ExchangeCharge {
       images: counts.images,
       charge: bill?.charge ?? ZERO,
       firstByteMs: current.firstByteMs < 0 ? null : whole(current.firstByteMs - x.startedMs),
-      durationMs: whole(services.clock.monotonic() - x.startedMs),
+      durationMs: whole(nowMs - x.startedMs),
       answerId,
       upstreamKey,
       priceVersion: tariff.priceVersion,
@@ -149,7 +150,7 @@ export class ExchangeCharge {
       disputed,
       cost: costOf(x, charged, reported, told),
       askedMs: whole(x.dispatchedMs - x.startedMs),
-      attempts: this.#asking.notes(how === 'completed' || how === 'stopped' || how === 'left'),
+      attempts: this.#asking.notes(how === 'completed' || how === 'stopped' || how === 'left', nowMs),
       upstreamId: upstreamIdOf(current),
       clientRequestId: clientIdOf(x),
       via: charged.via,
@@ -159,10 +160,10 @@ export class ExchangeCharge {
     x.usage = used.usage
     x.row = row // only now: when the ledger could not take the row, the hold is given back at the end
     tellUnread(services, charged, row, bill)
-    if (row.charge > 0) services.unpaidRests.paid(row.accountId, row.charge)
+    if (row.charge > 0) services.unpaidRests.paid(row.accountId, row.charge, nowMs)
     noteUnpaid(x, services, charged, current, refusal, givenUp)
     learn(x, services, charged, used)
-    watch(x, services, charged, used, row)
+    watch(x, services, charged, used, row, nowMs)
     giveRightBack(x, services)
     if (how !== 'completed') services.ledger.write() // the client is told at once
   }
@@ -298,14 +299,21 @@ const hasOthers = (x: Exchange, { channel }: Candidate, passes: readonly Pass[])
   passes.some(({ model }) => model !== null && !modelsBehind(channel, model, x.model).includes(x.model))
 
 /** A channel that reports more than can be is told of, and rests where another one can take its place. */
-function watch(x: Exchange, services: Services, { candidate, reading }: Charged, used: Used, row: UsageRow): void {
+function watch(
+  x: Exchange,
+  services: Services,
+  { candidate, reading }: Charged,
+  used: Used,
+  row: UsageRow,
+  nowMs: number,
+): void {
   const { disputeRests } = services
   if (row.basis === 'none') return
   if (used.isReport && reading?.meter.namesInput && used.passes.length === 0) {
     const estimated = (x.tariff as Tariff).estimatedInput((x.facts as Facts).prompt)
     services.skew.note(candidate.channel.name, x.model, inputOf(used.usage), estimated)
   }
-  disputeRests.answered(candidate)
+  disputeRests.answered(candidate, nowMs)
   if (row.disputed > 0) dispute(x, services, candidate, row)
 }
 
