@@ -158,7 +158,8 @@ export class Lease {
    * with the reason of a denial.
    */
   hold(amount: number, untilMs: number): Promise<Denial | null> {
-    if (this.#o.health.state !== 'ok') return Promise.resolve(this.#holdNow(amount, this.#now) ? null : { denied: 'store' })
+    if (this.#o.health.state !== 'ok')
+      return Promise.resolve(this.#holdNow(amount, this.#now) ? null : { denied: 'store' })
     return new Promise(resolve => {
       const late = () => this.#giveUp(waiting)
       const cancel = whenLate(this.#o.clock, Math.max(0, untilMs - this.#now), late)

@@ -291,7 +291,8 @@ export class Ledger {
   /** Enlarges an open hold out of memory. False when the leases have too little; then `growLater` can ask the store. */
   grow(hold: Hold, amount: Micro): boolean {
     const nowMs = this.#clock.monotonic()
-    if (this.#life.isFenced(nowMs) || hold.resolved || !tryAll(hold.account, hold.cap, hold.budget, amount, nowMs)) return false
+    if (this.#life.isFenced(nowMs) || hold.resolved || !tryAll(hold.account, hold.cap, hold.budget, amount, nowMs))
+      return false
     hold.amount += amount
     return true
   }
