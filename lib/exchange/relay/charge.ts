@@ -160,7 +160,6 @@ export class ExchangeCharge {
     x.usage = used.usage
     x.row = row // only now: when the ledger could not take the row, the hold is given back at the end
     tellUnread(services, charged, row, bill)
-    if (row.charge > 0) services.unpaidRests.paid(row.accountId, row.charge, nowMs)
     noteUnpaid(x, services, charged, current, refusal, givenUp)
     learn(x, services, charged, used)
     watch(x, services, charged, used, row, nowMs)
@@ -298,7 +297,7 @@ function learn(x: Exchange, services: Services, { how, reading, candidate }: Cha
 const hasOthers = (x: Exchange, { channel }: Candidate, passes: readonly Pass[]): boolean =>
   passes.some(({ model }) => model !== null && !modelsBehind(channel, model, x.model).includes(x.model))
 
-/** A channel that reports more than can be is told of, and rests where another one can take its place. */
+/** A channel that reports more than can be is told of, and rests where another one can take its place. `nowMs`: monotonic. */
 function watch(
   x: Exchange,
   services: Services,
@@ -307,7 +306,8 @@ function watch(
   row: UsageRow,
   nowMs: number,
 ): void {
-  const { disputeRests } = services
+  const { disputeRests, unpaidRests } = services
+  if (row.charge > 0) unpaidRests.paid(row.accountId, row.charge, nowMs)
   if (row.basis === 'none') return
   if (used.isReport && reading?.meter.namesInput && used.passes.length === 0) {
     const estimated = (x.tariff as Tariff).estimatedInput((x.facts as Facts).prompt)

@@ -75,16 +75,11 @@ export class DocumentMeter extends CountedAnswer implements Meter {
     this.#blank &&= text.trim() === ''
     this.#document.feed(chunk, text)
     this.pictures?.feed(chunk, text)
-    this.#failed = this.#searched = undefined
-    this.#askAnew()
+    this.#reported = this.#usage = this.#failed = this.#searched = undefined
     // what is reported need not be counted, as far as it can be true
     if (this.#document.complete && !this.failed && this.namesOutput && this.reportedOutput <= this.#mostOutput) return
     if (this.#rules.writesNothing && super.counted > 0) return
     this.counter.feed(text)
-    this.#askAnew()
-  }
-
-  #askAnew(): void {
     this.#reported = this.#usage = undefined
   }
 
