@@ -10,6 +10,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type mysql from 'mysql2/promise'
 import { isDead, mapMysqlError, ServerMoved, Timeout } from './mysql-errors.ts'
+import { takesJson } from './mysql-inserts.ts'
 import type { MysqlSettings } from './mysql-url.ts'
 import { StoreUnavailable } from '../base/errors.ts'
 
@@ -90,6 +91,9 @@ export class MysqlPool {
   readonly #used = new Set<mysql.PoolConnection>()
   readonly #places: Places
   readonly #ownPlace = new Places(1)
+
+  /** Whether the engine takes rows as JSON; null before the first connection has asked it. */
+  takesJson: boolean | null = null
 
   /** Wraps a number so that it is sent as BIGINT. Set when the library is loaded, so before any statement is sent. */
   bigint: (value: number) => unknown = value => value
@@ -197,6 +201,7 @@ export class MysqlPool {
       for (const sql of SESSION) await send(sql)
       this.#tuning ??= await tuningOf(send)
       for (const sql of this.#tuning) await send(sql).catch(error => this.#dropTuning(sql, error))
+      this.takesJson ??= await takesJson((sql, params) => this.bounded(connection, ms, connection.execute(sql, params)))
     } catch (error) {
       connection.destroy()
       throw error

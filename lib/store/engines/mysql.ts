@@ -23,7 +23,7 @@ import {
   type Transaction,
 } from '../base/driver.ts'
 import { ConnectionLost, isDead, isUndone, RunAgain } from './mysql-errors.ts'
-import { inserted, KEPT_STATEMENT_CHARACTERS, statementsOf } from './mysql-inserts.ts'
+import { KEPT_STATEMENT_CHARACTERS, statementsOf } from './mysql-inserts.ts'
 import { MysqlPool } from './mysql-pool.ts'
 import { proveEngine, type ProofSession } from './mysql-proof.ts'
 import { type MysqlSettings, parseMysqlUrl } from './mysql-url.ts'
@@ -106,8 +106,8 @@ class MysqlDriver implements Driver {
       run: async (sql, params, rare) =>
         runResult(await this.#execute(connection, op, sql, this.#bound(params), ms, rare)),
       insert: async (many, rows) => {
-        for (const { sql, params, rare } of statementsOf(many, rows))
-          await this.#execute(connection, op, sql, inserted(params), ms, rare)
+        for (const { sql, params, rare } of statementsOf(many, rows, this.#pool.takesJson === true))
+          await this.#execute(connection, op, sql, params, ms, rare)
       },
     }
   }

@@ -219,11 +219,12 @@ export class SetLately {
 }
 
 const isSeldom = ([, , { type }]: AnyField) => type.endsWith('?')
-const ALWAYS = EACH.filter(field => !isSeldom(field))
+const ID = EACH.filter(([field]) => field === 'requestId')
+const ALWAYS = EACH.filter(field => !isSeldom(field) && field !== ID[0])
 const SELDOM = EACH.filter(isSeldom)
 const WITH_LINE_SUMS = 1 << SELDOM.length
 const ALL = 2 * WITH_LINE_SUMS - 1
-const NO_SUMS: readonly null[] = LINE_SUMS.map(() => null)
+const NO_SUMS: readonly number[] = LINE_SUMS.map(() => 0)
 
 // These functions are made from texts, once: loops over names of fields take several times as long, and this is done for each request.
 
@@ -233,25 +234,31 @@ const bitsOf = new Function(
   `const f = row.fields; return ${SELDOM.map(([field, , { write }], i) => `(f.${field} === ${write === orNull ? 0 : null} ? 0 : ${1 << i})`).join(' | ')} | (row.lineSums === null ? 0 : ${WITH_LINE_SUMS})`,
 ) as (row: RowToBook) => number
 
-/** How rows are inserted that have values of these bits alone: the text, and what of a row goes into it; `seq` is numbered by the engine. */
+/**
+ * How rows are inserted that have values of these bits alone: the text, and what of a row goes into it; `seq` is numbered by the engine.
+ * Short values come first: a server reads a row up to each of its values.
+ */
 function formOf(bits: number) {
   const fields = [...ALWAYS, ...SELDOM.filter((_, i) => (bits & (1 << i)) !== 0)]
+  const numbers = fields.filter(([, , { type }]) => type.startsWith('int'))
+  const ordered = [...numbers, ...fields.filter(field => !numbers.includes(field)), ...ID]
   const sums = (bits & WITH_LINE_SUMS) === 0 ? [] : LINE_SUMS
-  const columns = ['at_ms', 'booked_at_ms', 'outcome', 'detail', ...fields.map(([, column]) => column), ...sums]
-  const values = fields.map(([field, , { write }], i) => (write === same ? `f.${field}` : `write[${i}](f.${field})`))
-  if (sums.length > 0) values.push('...sumsOf(row)')
+  const columns = [...sums, ...ordered.map(([, column]) => column), 'outcome', 'at_ms', 'booked_at_ms', 'detail']
+  const values = [
+    ...sums.map((_, i) => `orNull(sums[${i}])`),
+    ...ordered.map(([field, , { write }], i) => (write === same ? `f.${field}` : `write[${i}](f.${field})`)),
+  ]
   const binder = new Function(
-    ...['write', 'sumsOf', 'atOf', 'outcomeOf'],
-    `return (row, bookedAtMs) => { const f = row.fields; return [atOf(f.requestId), bookedAtMs, outcomeOf(f), row.detail, ${values.join(', ')}] }`,
+    ...['write', 'NO_SUMS', 'orNull', 'atOf', 'outcomeOf'],
+    `return (row, bookedAtMs) => { const f = row.fields, sums = row.lineSums ?? NO_SUMS; return [${values.join(', ')}, outcomeOf(f), atOf(f.requestId), bookedAtMs, row.detail] }`,
   )
-  const sumsIn = ({ lineSums }: RowToBook) => lineSums?.map(orNull) ?? NO_SUMS
   return {
     bits,
     columns: columns.join(', '),
     insert: { into: `INSERT INTO usage_log (${columns.join(', ')})`, row: `(${binds(columns.length)})` },
     values: binder(
-      fields.map(([, , { write }]) => write),
-      ...[sumsIn, timeOfId, outcomeOf],
+      ordered.map(([, , { write }]) => write),
+      ...[NO_SUMS, orNull, timeOfId, outcomeOf],
     ) as (row: RowToBook, bookedAtMs: number) => Param[],
   }
 }
