@@ -4,6 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { installPackages, packageNames } from './clients/packages.ts'
 import { batches, ENDINGS, filesOf } from './runner/batches.ts'
 import { importers } from './runner/importers.ts'
@@ -12,6 +13,7 @@ import { folderInMemory } from './runner/temporary-folder.ts'
 import { ANVIL_MISSING } from './support/anvil.ts'
 import { OCEANBASE_MISSING } from './support/oceanbase.ts'
 import { CADDY_MISSING, NGINX_MISSING } from './support/proxies-missing.ts'
+import { scriptArguments } from './support/script.ts'
 
 /** More than processors: many files wait for timers of stores and gateways, and others can run meanwhile. */
 const JOBS = 4
@@ -20,7 +22,11 @@ const SLOWEST = 10
 const PATIENCE_MS = 3_600_000
 
 const root = new URL('..', import.meta.url).pathname
-const isLong = process.argv.includes('--long')
+const { values: chosen, positionals: named } = scriptArguments(import.meta.filename, {
+  long: { type: 'boolean', default: false },
+  times: { type: 'boolean', default: false },
+})
+const isLong = chosen.long
 // an engine's data would be too much, and what takes long may be about the disk
 const folder = isLong || process.env['TMPDIR'] !== undefined ? null : folderInMemory()
 if (folder !== null) {
@@ -63,8 +69,11 @@ async function run(files: readonly string[]): Promise<Result> {
   return result
 }
 
-const isTold = process.argv.includes('--times')
-const named = process.argv.slice(2).filter(argument => !argument.startsWith('--'))
+const absent = named.filter(name => !existsSync(name))
+if (absent.length > 0) {
+  console.error(`There is no file or folder ${absent.join(', ')}.`)
+  process.exit(2)
+}
 const ending = isLong ? ENDINGS.long : ENDINGS.short
 const found = (named.length === 0 ? ['test'] : named).flatMap(name => filesOf(name, ending))
 const needy = importers(found, packageNames())
@@ -81,7 +90,7 @@ await Promise.all(
 type Spent = { file: string; s: number }[]
 const say = (what: string, spent: Spent): void => {
   console.log(`${what}, of which:`)
-  for (const { file, s } of spent.sort((a, b) => b.s - a.s).slice(0, isTold ? spent.length : SLOWEST))
+  for (const { file, s } of spent.sort((a, b) => b.s - a.s).slice(0, chosen.times ? spent.length : SLOWEST))
     console.log(`${s.toFixed(1).padStart(6)}  ${file}`)
 }
 if (files.length > 1) {

@@ -9,7 +9,8 @@ import { compact, count, exactMoney, money, moneyDown, percent } from '../../../
 import { agentName } from '../../../web/pages/security/agent.ts'
 import { ownPage } from '../../../web/shared/own-page.ts'
 import { renderText } from '../../../web/document.ts'
-import { pageAt } from '../../../web/shared/sitemap.ts'
+import { DRAWN } from '../../../web/pages/drawn.ts'
+import { PAGES, pageAt } from '../../../web/shared/sitemap.ts'
 import { site } from '../../../web/base/site.ts'
 import { dayBegan, enteredTime, relative, stamp, times, zoneName } from '../../../web/base/time.ts'
 import { language, words } from '../../../web/base/words.ts'
@@ -196,4 +197,11 @@ t.test('the steps of an axis are round', async t => {
   ]
   for (const [most, top] of rows) t.ok(Math.abs(niceTop(most) - top) < 1e-9, `${most}: ${niceTop(most)}`)
   t.same([0, 7, 8, 20].map(seriesOf), [1, 8, 9, 9])
+})
+
+t.test('pages that are written out are the public ones of the sitemap, each by its own module', async t => {
+  // the reference of the console's API is made in the browser, of a document that it fetches
+  const open = PAGES.filter(({ name, area }) => area === 'public' && name !== 'console-api').map(({ name }) => name)
+  t.same(Object.keys(DRAWN).sort(), open.sort())
+  for (const name of open) t.equal((await import(`../../../web/pages/${name}.ts`)).default, DRAWN[name], name)
 })
