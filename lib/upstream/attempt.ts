@@ -253,7 +253,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
    */
   discard(): void {
     this.#events = null
-    if (this.#over) return
+    if (this.#over || this.#abortReason !== null) return
     this.#cancelDiscard ??= this.#clock.after(DISCARD_MS, () => this.abort(new Error('answer discarded')))
     this.#controller?.resume()
   }

@@ -60,3 +60,23 @@ t.test('without another one the client is refused, and nothing is charged', asyn
   t.match(rows, [{ charge: 0, basis: 'none', end: 'upstream_error' }])
   t.same([left, ok], [NOTHING_LEFT, true])
 })
+
+// The bug behind it: nobody closed that upstream, which could go on for ever.
+t.test('an answer of an unknown encoding is refused, and its upstream is closed that goes on', async t => {
+  for (const early of ['0s', '5s']) {
+    const config = { keepalive: { early }, retry: { attempts: 1 } }
+    const s = await open(t, { channels: { a: { protocols: ['chat'] } }, config })
+    const body = { model: MODEL, max_tokens: 100, stream: true, messages: [{ role: 'user', content: 'Hi' }] }
+    const asked = s.ask({ path: PATHS.messages, headers: HEADERS, body })
+    const call = await s.at('a').call()
+    s.clock.advance(6_000)
+    call.stream({ 'content-encoding': 'unknown' })
+    await asked.end()
+    s.clock.advance(6_000)
+    await call.cut()
+    const { rows, left, ok, failures } = await s.books()
+    t.match(rows, [{ charge: 0, end: 'upstream_error' }])
+    t.same([left, ok, failures], [NOTHING_LEFT, true, []])
+    t.equal(await s.metric('gateway_upstream_attempts_total', { channel: 'a', result: 'failed' }), 1)
+  }
+})

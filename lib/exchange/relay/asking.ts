@@ -221,9 +221,10 @@ export class Asking {
 
   // --- no more is heard
 
-  /** A short rest of the answer is read away. */
-  discard(): void {
+  /** The relay has ended: an attempt that was not judged says nothing, and a short rest of its answer is read away. */
+  close(): void {
     this.dropSecond()
+    this.report(this.current, 'ignored')
     this.current.discard()
   }
 

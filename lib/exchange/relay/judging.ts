@@ -72,8 +72,9 @@ export class Judging {
   // --- whether it is an answer
 
   accept(): void {
-    const { state, asking } = this.#parts
+    const { state, asking, flow } = this.#parts
     state.go('accept')
+    if (flow.held !== 0) state.go('wait')
     // no other attempt will want it
     dropBody(this.#x, this.#services.buffered, this.#x.attempts === 1 && asking.current.isTaken)
   }
@@ -84,10 +85,7 @@ export class Judging {
     const { form, free } = this.#x
     const own = asking.candidate.channel.special[form as Protocol]?.count
     if (!response.early && free && couldNotCount(status, own)) this.#out.countInstead()
-    else if (response.early || refusesKey(status)) {
-      asking.discard()
-      this.#out.giveUp('upstream')
-    }
+    else if (response.early || refusesKey(status)) this.#out.giveUp('upstream')
   }
 
   /**
@@ -100,7 +98,6 @@ export class Judging {
     asking.report(asking.current, isModelAnswer || blamesRequest(readFirstFailure(chunk)) ? 'ok' : 'failed')
     if (!isModelAnswer && this.askNext()) return false
     if (events && meter.failedAlone && !this.#x.free) {
-      asking.discard()
       this.#out.giveUp('upstream')
       return false
     }

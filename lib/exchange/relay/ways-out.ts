@@ -208,7 +208,6 @@ export class WaysOut {
 
   /** The same, where the upstream's error is told in the words of the client's protocol. */
   tellFailure(failure: Failure): void {
-    this.#parts.asking.discard()
     this.#answerFailure('giveUp', failure)
   }
 
@@ -254,9 +253,7 @@ export class WaysOut {
 
   /** No upstream counts: the client is given an estimate. */
   countInstead(): void {
-    const { asking, response } = this.#parts
-    asking.discard()
-    if (!response.isMuted) answerEstimate(this.#x, this.#services)
+    if (!this.#parts.response.isMuted) answerEstimate(this.#x, this.#services)
     this.#close('estimate')
   }
 
@@ -309,7 +306,7 @@ export class WaysOut {
     if (state.isEnding) return
     state.go(by)
     const x = this.#x
-    asking.report(asking.current, 'ignored') // unless it was judged
+    asking.close()
     asking.answer.reading?.close()
     response.close()
     asking.current.touch() // what is left is the client's time

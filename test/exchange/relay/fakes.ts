@@ -1,5 +1,4 @@
 /** What a relay meets in a walk: upstreams, a client and a ledger that do what they are told, one event at a time. */
-import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Micro } from '../../../lib/base/money.ts'
 import { CommitGroup } from '../../../lib/ledger/ledger.ts'
@@ -7,6 +6,7 @@ import { Hold } from '../../../lib/ledger/hold.ts'
 import type { Lease } from '../../../lib/ledger/lease.ts'
 import type { UsageRow } from '../../../lib/terms/usage-row.ts'
 import type { Random } from '../../support/random.ts'
+import type { Said, Spoken } from './answers.ts'
 
 /** The client's connection, as far as a reply writes to it. */
 export class FakeReply {
@@ -78,9 +78,14 @@ export class FakeUpstream {
   chunks: Buffer[] = []
   said = 0
   plain = ''
+  /** The protocol in which it was asked. */
+  readonly spoken: Spoken
+  /** What it will say, once that is known. */
+  will: Said | null = null
 
-  constructor(handler: Dispatcher.DispatchHandler) {
+  constructor(handler: Dispatcher.DispatchHandler, spoken: Spoken) {
     this.#handler = handler
+    this.spoken = spoken
     const controller = {
       pause: () => (this.paused = true),
       resume: () => (this.paused = false),
@@ -89,13 +94,22 @@ export class FakeUpstream {
     this.#controller = controller as unknown as Dispatcher.DispatchController
   }
 
+  get words(): number {
+    return this.will?.words ?? 0
+  }
+
+  /** What came of it, where it is not compressed. */
+  get saidText(): string {
+    return Buffer.concat(this.chunks.slice(0, this.said)).toString()
+  }
+
   connect(): void {
     this.phase = 'asked'
     this.#handler.onRequestStart?.(this.#controller, {})
     ;(this.#handler as { onRequestSent?: () => void }).onRequestSent?.()
   }
 
-  head(status: number, headers: IncomingHttpHeaders, plain: string, chunks: Buffer[]): void {
+  head({ status, headers, plain, chunks }: Said): void {
     this.phase = 'answers'
     this.status = status
     this.plain = plain

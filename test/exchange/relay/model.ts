@@ -6,6 +6,8 @@ import assert from 'node:assert/strict'
 import type { Exchange } from '../../../lib/exchange/record/exchange.ts'
 import type { Relay } from '../../../lib/exchange/relay/relay.ts'
 import type { Transition } from '../../../lib/exchange/relay/states.ts'
+import { USAGE, wordsIn } from './answers.ts'
+import type { Elsewhere } from './elsewhere.ts'
 import type { FakeLedger, FakeReply, FakeUpstream } from './fakes.ts'
 
 /** What the gateway itself may say between two events. */
@@ -18,6 +20,7 @@ export interface Scene {
   relay: Relay
   reply: FakeReply
   ledger: FakeLedger
+  elsewhere: Elsewhere
   upstreams: FakeUpstream[]
   /** Transitions so far. */
   trace: Transition[]
@@ -56,14 +59,62 @@ export function check({ x, relay, reply, ledger, upstreams, trace }: Scene): voi
 const ENDS = new Set<Transition>(['end', 'breakOff', 'takeBack', 'giveUp', 'stop', 'estimate', 'cut', 'abandon'])
 
 /** What holds when the exchange is over. */
-export function checkOver({ x, relay, reply, ledger, upstreams, trace, isClosed }: Scene): void {
+export function checkOver(scene: Scene): void {
+  const { x, relay, reply, ledger, upstreams, trace, isClosed } = scene
   assert.ok(x.finished, 'it is finished')
   assert.equal(relay.state.now, 'ending')
   assert.equal(ledger.open, 0, 'no hold is left')
   assert.equal(ledger.rows.length + ledger.voided, x.hold === null ? 0 : 1, 'the hold was resolved')
   assert.ok(isClosed)
   for (const upstream of upstreams) assert.equal(upstream.phase, 'over')
-  if (trace.at(-1) === 'end' && !relay.response.isMuted) checkWhole(reply, upstreams, x)
+  const { row } = x
+  if (row?.end === 'completed' && row.basis === 'reported' && row.protocol !== 'images')
+    assert.deepEqual({ input: row.input, output: row.output }, USAGE, 'what was reported is charged')
+  if (trace.at(-1) !== 'end' || relay.response.isMuted) return
+  if (x.protocol === 'images' && relay.asking.answer.reading?.links) checkPictures(scene)
+  else if (relay.asking.answer.translated === null) checkWhole(reply, upstreams, x)
+  else checkTranslated(scene)
+}
+
+/** The client of a translated answer got all words of one upstream, and none of another one. */
+function checkTranslated({ reply, upstreams }: Scene): void {
+  assert.equal(reply.ends, 1, 'the client is told the end')
+  const told = wordsIn(Buffer.concat(reply.body).toString('latin1'))
+  const said = upstreams.filter(({ status }) => status === 200).map(({ words }) => words)
+  assert.ok(said.includes(told), `the client got ${told} words, and upstreams said ${said}`)
+}
+
+interface Pictures {
+  data: { b64_json?: string | null; url?: string; revised_prompt: string }[]
+}
+
+/** Each picture stands in the answer as it came, or as a link to all of it. */
+function checkPictures({ reply, upstreams, elsewhere }: Scene): void {
+  assert.equal(reply.ends, 1, 'the client is told the end')
+  const told = Buffer.concat(reply.body).toString()
+  const asCame = (text: string): string => {
+    const { data, ...rest } = JSON.parse(text) as Pictures
+    const pictures = data.map(({ url, ...one }) => {
+      const kept = url === undefined ? undefined : elsewhere.kept.get(url.split('/').at(-1) as string)
+      return { b64_json: one.b64_json ?? kept?.toString('base64') ?? null, revised_prompt: one.revised_prompt }
+    })
+    return JSON.stringify({ ...rest, data: pictures })
+  }
+  const said = upstreams.filter(({ status }) => status === 200).map(({ saidText }) => saidText)
+  if (!said.some(isJson)) assert.ok(!told.includes('"url"') || !isJson(told), 'what is no document has no links')
+  else
+    assert.ok(
+      said.some(text => isJson(text) && asCame(text) === asCame(told)),
+      `${told} of ${said}`,
+    )
+}
+
+function isJson(text: string): boolean {
+  try {
+    return 'data' in (JSON.parse(text) as object)
+  } catch {
+    return false
+  }
 }
 
 /** The client got the bytes of one upstream as they came, and they end where its answer does. */

@@ -1,9 +1,8 @@
 /**
  * Walks of a relay through events in any order: upstreams that answer, fail and fall silent, a client that is slow or leaves,
- * money that is late or ends, time that passes, a process that ends. After each event a small model says what must hold.
+ * money that is late or ends, decoders, threads and disks that are late, time that passes, a process that ends. After each event a small model says what must hold.
  *
- * `SEED=… WALKS=1` repeats one walk (those with a compressed answer but for the moment at which the decoder is done), and
- * `WALKS=100000` makes many.
+ * `SEED=… WALKS=1` repeats one walk, and `WALKS=100000` makes many.
  */
 import t from 'tap'
 import { Health } from '../../../lib/channels/health.ts'
@@ -22,6 +21,8 @@ import { TestClock } from '../../support/clock.ts'
 import { seeded, withSeed } from '../../support/random.ts'
 import { memoryStore, wellStore } from '../../support/store.ts'
 import { KEY, MODEL } from '../support/gateway.ts'
+import type { Spoken } from './answers.ts'
+import { Elsewhere } from './elsewhere.ts'
 import { FakeLedger } from './fakes.ts'
 import { type Ground, Walk } from './walk.ts'
 
@@ -38,17 +39,32 @@ const CONFIGS = [
   { timeouts: { main: '60s' }, hold: { output_tokens: 1 }, client_gone: { concurrent: 0 } },
 ]
 
+/** What each of the channels speaks: what the client does, another protocol, and one this and one that. */
+const SPOKEN: readonly (readonly (readonly Spoken[])[])[] = [
+  [
+    ['messages', 'chat', 'images'],
+    ['messages', 'chat', 'images'],
+    ['messages', 'chat', 'images'],
+  ],
+  [
+    ['chat', 'images'],
+    ['chat', 'images'],
+    ['chat', 'images'],
+  ],
+  [['messages'], ['chat', 'images'], ['messages', 'chat', 'images']],
+]
+
 const CATALOG = {
   groups: ['default', 'hedged'].map(name => ({
     name,
     rate: { requests: 0, minutes: 1 },
     ...(name === 'hedged' ? { hedge: { after: '2s' } } : {}),
   })),
-  models: [{ name: MODEL, price: { input: 2, output: 8 } }],
+  models: [{ name: MODEL, price: { input: 2, output: 8, image: 0.5 } }],
   channels: ['a', 'b', 'c'].map(name => ({
     name,
     base_url: `http://127.0.0.1:9/${name}`,
-    protocols: ['messages'],
+    protocols: ['messages', 'chat', 'images'],
     groups: ['default', 'hedged'],
     models: [MODEL],
     key: `up-${name}`,
@@ -69,11 +85,18 @@ async function ground(): Promise<Ground & { worlds: (() => World)[] }> {
     write: (line: string) => logged.push(JSON.parse(line) as Ground['logged'][number]),
   })
   const ledger = new FakeLedger(withSeed(0))
+  const elsewhere = new Elsewhere()
+  const counted: Ground['counted'] = { reports: [], readOnsClosed: [] }
   const catalog = await store.catalogue.read()
   const hedged = { ...catalog, groups: catalog.groups.map(group => ({ ...group, hedgeMs: 2_000 })) }
   const worlds = CONFIGS.flatMap(given => {
-    const config = parseConfig(JSON.stringify({ shed: {}, ...given }), 'config', {})
-    return [() => new World(config, catalog), () => new World(config, hedged)]
+    const config = parseConfig(JSON.stringify({ shed: {}, images: { links: '/nowhere' }, ...given }), 'config', {})
+    return [catalog, hedged].flatMap(({ channels, ...rest }) =>
+      SPOKEN.map(protocols => {
+        const speaking = channels.map((channel, i) => ({ ...channel, protocols: [...(protocols[i] as Spoken[])] }))
+        return () => new World(config, { ...rest, channels: speaking })
+      }),
+    )
   })
   const services = createServices({
     clock,
@@ -86,7 +109,12 @@ async function ground(): Promise<Ground & { worlds: (() => World)[] }> {
     random: () => 0,
   })
   await services.keys.find(KEY) // in memory from now on
-  return { services, clock, ledger, logged, worlds }
+  const { metrics } = services
+  metrics.attempt = (_channel, result) => void counted.reports.push(result)
+  metrics.readOnClosed = reason => void counted.readOnsClosed.push(reason)
+  services.translating = elsewhere.translating
+  services.pictures = elsewhere.pictures
+  return { services, clock, ledger, elsewhere, counted, logged, worlds }
 }
 
 const onChange = () => {}
@@ -101,6 +129,7 @@ t.test('walks', { timeout }, async t => {
   const { seed } = seeded(t)
   const land = await ground()
   const { services, clock } = land
+  t.teardown(land.elsewhere.holdDecoders())
   const seen = new Map<Transition, number>()
   for (let i = 0; i < WALKS; i++) {
     const random = withSeed(seed + i)

@@ -15,25 +15,38 @@ import type { Reply } from '../../../lib/base/reply.ts'
 import type { TestClock } from '../../support/clock.ts'
 import type { Random } from '../../support/random.ts'
 import { KEY, MODEL } from '../support/gateway.ts'
-import { answer } from './answers.ts'
+import { answer, type Said, type Spoken } from './answers.ts'
+import type { Elsewhere } from './elsewhere.ts'
 import { type FakeLedger, FakeReply, FakeUpstream } from './fakes.ts'
 import { check, checkOver, type Scene } from './model.ts'
 
 const MOST_EVENTS = 40
 /** Enough to end any exchange, by events that bring it nearer to its end. */
-const MOST_TO_THE_END = 200
-/** Of the machine's time, for a thread that decodes an answer on a busy machine. */
-const DECODING_MS = 30_000
+const MOST_TO_THE_END = 400
 
 export interface Ground {
   services: Services
   clock: TestClock
   ledger: FakeLedger
+  elsewhere: Elsewhere
+  /** Results of the attempts that were reported, and reasons for which answers were read on no longer. */
+  counted: { reports: string[]; readOnsClosed: string[] }
   /** What the log says, since it was last emptied. */
   logged: Record<string, unknown>[]
 }
 
-type Event = [name: string, weight: number, act: () => void]
+type Event = [name: string, weight: number, act: () => void | Promise<void>]
+
+/** What is asked, as a client or an upstream speaks. */
+type Asked = Spoken | 'count'
+const PATHS: Record<Asked, string> = {
+  messages: '/v1/messages',
+  chat: '/v1/chat/completions',
+  images: '/v1/images/generations',
+  count: '/v1/messages/count_tokens',
+}
+/** Answers cost the same whichever way they come. */
+const ASKED: readonly Asked[] = ['messages', 'messages', 'messages', 'messages', 'chat', 'count', 'images']
 
 export class Walk {
   readonly #ground: Ground
@@ -51,32 +64,36 @@ export class Walk {
 
   /** The transitions that were made. Throws where the relay does what the model does not allow. */
   async go(): Promise<Scene['trace']> {
-    const { ledger, logged, services } = this.#ground
+    const { ledger, logged, services, elsewhere, counted } = this.#ground
     Object.assign(ledger, { random: this.#random, open: 0, voided: 0, rows: [], asked: [], groups: [] })
+    elsewhere.begin(this.#random)
     logged.length = 0
+    Object.assign(counted, { reports: [], readOnsClosed: [] })
     const scene = (this.#scene = this.#begin())
     if (scene === null) return []
     const most = this.#random.int(3, MOST_EVENTS)
     for (let i = 0; i < most && !scene.x.finished; i++) await this.#step(this.#possible(scene))
     await this.#goToTheEnd(scene)
     checkOver(scene)
+    const { sweeper, readOns, openCount, buffered } = services
     assert.deepEqual(
-      [services.sweeper.size, services.readOns.size, services.openCount, openAttempts(services)],
-      [0, 0, 0, 0],
-      'nothing is left: relays, places, exchanges, attempts',
+      [sweeper.size, readOns.size, openCount, openAttempts(services), buffered.bytes, elsewhere.drafts.size],
+      [0, 0, 0, 0, 0, 0],
+      'nothing is left: relays, places, exchanges, attempts, memory, files',
     )
+    assert.equal(counted.reports.length, scene.x.attempts, 'each attempt is reported once')
+    assert.ok(counted.readOnsClosed.length <= 1, 'what is read on is closed once')
     const failures = logged.filter(({ msg }) => /^exchange failed/.test(String(msg)))
     if (!this.#isFaulty) assert.deepEqual(failures, [], 'nothing fails')
     return scene.trace
   }
 
   async #goToTheEnd(scene: Scene): Promise<void> {
-    const untilMs = performance.now() + DECODING_MS
-    for (let i = 0; !this.#isOver(scene); i++) {
-      const isLate = i >= MOST_TO_THE_END
-      if (isLate && !(this.#isPacked && performance.now() < untilMs)) return
-      if (isLate) await new Promise(resolve => setTimeout(resolve, 1)) // the decoder's thread has no clock of ours
-      await this.#step(this.#toTheEnd(scene))
+    for (let i = 0; i < MOST_TO_THE_END && !this.#isOver(scene); i++) await this.#step(this.#toTheEnd(scene))
+    const { elsewhere } = this.#ground
+    for (let work = elsewhere.works[0]; work !== undefined; work = elsewhere.works[0]) {
+      await elsewhere.go(work)
+      await soon()
     }
   }
 
@@ -90,22 +107,24 @@ export class Walk {
     const { trace } = this
     services.pools.of = () =>
       ({
-        dispatch: (_options, handler) => {
+        dispatch: ({ path }, handler) => {
           if (this.#random.next() < 0.03) throw new Error('cannot be sent')
-          this.#upstreams.push(new FakeUpstream(handler))
+          this.#upstreams.push(new FakeUpstream(handler, spokenAt(path)))
           return true
         },
       }) as ReturnType<Services['pools']['of']>
-    const isFree = this.#random.next() < 0.15
-    const x = exchange(services, reply, this.#random.pick(['main', 'direct']), isFree)
+    const asked = this.#random.pick(ASKED)
+    const x = exchange(services, reply, this.#random.pick(['main', 'direct']), PATHS[asked])
     const { go } = RelayState.prototype
     RelayState.prototype.go = function (this: RelayState, transition) {
       trace.push(transition)
       go.call(this, transition)
     }
     try {
-      const body = { model: MODEL, max_tokens: 1000, stream: this.#random.next() < 0.6, messages: [] }
-      runPlan(planOf(isFree, Buffer.from(JSON.stringify(body))), x, services)
+      const stream = asked !== 'images' && this.#random.next() < 0.6
+      const said = asked === 'images' ? { prompt: 'a cat', n: 2 } : { messages: [{ role: 'user', content: 'Hi' }] }
+      const body = { model: MODEL, max_tokens: 1000, stream, ...said }
+      runPlan(planOf(asked, Buffer.from(JSON.stringify(body))), x, services)
     } finally {
       RelayState.prototype.go = go
     }
@@ -118,27 +137,23 @@ export class Walk {
       trace.push(transition)
       go.call(relay.state, transition)
     }
-    return { x, relay, reply, ledger, upstreams: this.#upstreams, trace, isClosed: false }
+    const { elsewhere } = this.#ground
+    return { x, relay, reply, ledger, elsewhere, upstreams: this.#upstreams, trace, isClosed: false }
   }
 
   async #step(events: Event[]): Promise<void> {
     const [name, , act] = this.#choose(events)
     this.events.push(name)
-    act()
+    await act()
     const pause = this.#random.next()
     if (pause < 0.7) for (let i = 0; i < 4; i++) await null
-    if (pause < 0.1 || this.#isPacked) await new Promise(resolve => setImmediate(resolve))
+    if (pause < 0.1) await soon()
     check(this.#scene as Scene)
   }
 
   #choose(events: Event[]): Event {
     let at = this.#random.next() * events.reduce((sum, [, weight]) => sum + weight, 0)
     return events.find(([, weight]) => (at -= weight) < 0) ?? (events.at(-1) as Event)
-  }
-
-  /** Its answers are decoded by other threads. */
-  get #isPacked(): boolean {
-    return this.#scene?.relay.asking.answer.reading?.encoded ?? false
   }
 
   #possible(scene: Scene): Event[] {
@@ -161,7 +176,7 @@ export class Walk {
 
   /** What brings an exchange nearer to its end, and is sure to come some time. */
   #toTheEnd(scene: Scene): Event[] {
-    const { ledger, clock } = this.#ground
+    const { ledger, clock, elsewhere } = this.#ground
     const { reply, x } = scene
     const events: Event[] = this.#upstreams.flatMap((upstream, i) => this.#ofUpstream(upstream, i))
     if (reply.waiting !== null) events.push(['drained', 2, () => this.#drain(reply)])
@@ -172,6 +187,7 @@ export class Walk {
         2,
         () => ledger.asked.shift()?.(this.#random.pick([true, true, false, new Error('the store is away')])),
       ])
+    for (const work of elsewhere.works) events.push([work.what, 2, () => elsewhere.go(work)])
     if (ledger.groups.length > 0) events.push(['kept', 2, () => ledger.groups.shift()?.keep()])
     return events.length > 0 ? events : [['time', 1, () => clock.advance(1_000_000)]]
   }
@@ -183,24 +199,21 @@ export class Walk {
     if (phase === 'over') return []
     if (phase === 'connecting') return [[`${i} connects`, 3, () => upstream.connect()], reset]
     if (phase === 'asked') {
-      const {
-        status,
-        headers,
-        plain,
-        chunks: all,
-      } = answer(this.#random, { free: x.free, streams: x.facts?.stream ?? false })
-      return [
-        [`${i} says ${status} ${headers['content-type']}`, 2, () => upstream.head(status, headers, plain, all)],
-        reset,
-      ]
+      const said = this.#sayingOf(upstream, x)
+      return [[`${i} says ${said.status} ${said.headers['content-type']}`, 2, () => upstream.head(said)], reset]
     }
     if (said === chunks.length) return [[`${i} ends`, 3, () => upstream.end()], reset]
     return [
       [`${i} sends ${chunks[said]?.length}`, paused ? 0.3 : 6, () => upstream.data()],
-      [`${i} ends early`, 0.1, () => upstream.end()],
+      [`${i} ends early`, 0.2, () => upstream.end()],
       [`${i} sends and resets`, 0.4, () => this.#sendAndReset(upstream)],
       reset,
     ]
+  }
+
+  #sayingOf(upstream: FakeUpstream, x: Exchange): Said {
+    const { spoken } = upstream
+    return (upstream.will ??= answer(this.#random, { free: x.free, streams: x.facts?.stream ?? false, spoken }))
   }
 
   /** In one tick. */
@@ -222,9 +235,8 @@ export class Walk {
   }
 }
 
-function exchange(services: Services, reply: FakeReply, listener: ListenerName, isFree: boolean): Exchange {
+function exchange(services: Services, reply: FakeReply, listener: ListenerName, path: string): Exchange {
   const req = { method: 'POST', headers: { 'x-api-key': KEY }, socket: { remoteAddress: '127.0.0.1' }, complete: true }
-  const path = isFree ? '/v1/messages/count_tokens' : '/v1/messages'
   services.openCount++
   const x = new Exchange({
     id: services.nextId(),
@@ -241,10 +253,10 @@ function exchange(services: Services, reply: FakeReply, listener: ListenerName, 
 }
 
 /** The plan, with a body that is there already. */
-function planOf(isFree: boolean, body: Buffer): Plan<Fact> {
-  const { stages } = PLANS[isFree ? 'count' : 'relay']
+function planOf(asked: Asked, body: Buffer): Plan<Fact> {
+  const { stages } = PLANS[asked === 'count' ? 'count' : 'relay']
   const given: (typeof stages)[number] = x => {
-    const scan = protocolRow('messages').body.scan('application/json')
+    const scan = protocolRow(asked === 'count' ? 'messages' : asked).body.scan('application/json')
     scan.feed(body)
     x.body.push(body)
     x.bodyBytes = body.length
@@ -253,6 +265,11 @@ function planOf(isFree: boolean, body: Buffer): Plan<Fact> {
   }
   return new Plan<Fact>(stages.map(stage => (stage === readBody ? given : stage)))
 }
+
+const soon = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+
+const spokenAt = (path: string): Spoken =>
+  path.includes('chat') ? 'chat' : path.includes('images') ? 'images' : 'messages'
 
 const openAttempts = ({ health }: Services): number =>
   [...health.states().values()].reduce((sum, { open }) => sum + open, 0)
