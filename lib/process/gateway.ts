@@ -2,6 +2,7 @@
  * One serving process: the store, the ledger, the services that exchanges share, and the public listeners. It builds
  * these, swaps the world when config or catalogue change, and closes everything in order when the process ends.
  */
+import { collectGarbage, collectWhenQuiet } from './leftovers.ts'
 import { type ListenName, type Socket, listenOn } from './listening.ts'
 import { lazyDesk, payVisits } from './payments.ts'
 import { ServerDrain } from './server-drain.ts'
@@ -152,6 +153,8 @@ export class Gateway {
   /** Loads what the console needs, so that its first visitor need not wait. The start does not wait for it. */
   async loadConsole(): Promise<void> {
     await this.#console?.load()
+    const openCount = () => this.services.openCount
+    collectWhenQuiet({ clock, openCount, worked: performance.eventLoopUtilization, collect: collectGarbage })
   }
 
   get config(): Config {

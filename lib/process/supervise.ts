@@ -10,6 +10,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { lookup } from 'node:dns/promises'
 import net from 'node:net'
 import { getSystemErrorName } from 'node:util'
+import { collectGarbage } from './leftovers.ts'
 
 /** What a child sends: it asks for a socket, gives a copy of one back (the handle comes with it), or says that it serves. */
 export type FromChild =
@@ -92,7 +93,7 @@ class Supervisor {
       ready: true,
       reload: () => own.reload(),
       stop: signal => end(own.stop(signal)),
-      retire: () => end(own.retire()),
+      retire: () => end(own.retire().finally(collectGarbage)), // what it served with it needs no more
     }
     this.#supervise(serving)
     if (this.#reloadWanted) this.#reload()
