@@ -2,6 +2,7 @@
  * Gives back what a start has left in memory: a quarter of it, which V8 would keep for as long as little is allocated. To collect it stops the
  * process for some 30 ms, so it happens when nobody notices.
  */
+import type { performance } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Clock } from '../base/clock.ts'

@@ -9,7 +9,10 @@ t.test('what nothing refers to is gone, and V8 is left without the function that
   const refs = [new WeakRef(kept), new WeakRef({ text: 'dropped' })]
   setImmediate(() => {
     collectGarbage()
-    t.same(refs.map(ref => ref.deref()?.text), ['kept', undefined])
+    t.same(
+      refs.map(ref => ref.deref()?.text),
+      ['kept', undefined],
+    )
     t.equal((globalThis as { gc?: unknown }).gc, undefined)
     t.equal(kept.text, 'kept')
     t.end()
