@@ -118,7 +118,10 @@ export class KeyCache {
     if (sent?.secret === secret) return this.byDigest(sent.digest)
     if (secret.length > LONGEST_SECRET || !SECRET.test(secret)) return null
     const digest = hash('sha256', secret, 'hex')
-    if (connection !== null) this.#sent.set(connection, { secret, digest })
+    if (sent !== undefined) {
+      sent.secret = secret
+      sent.digest = digest
+    } else if (connection !== null) this.#sent.set(connection, { secret, digest })
     return this.byDigest(digest)
   }
 
@@ -164,12 +167,13 @@ export class KeyCache {
     const lookUp = new LookUp()
     this.#lookUps.set(digest, lookUp)
     const waits = this.#turns.busy
-    const read = this.#turns.take(() => this.#read(digest, lookUp))
+    const read = this.#read(digest, lookUp)
     return (lookUp.answer = waits ? this.#health.within(read) : read) // each call of the store is bounded by itself
   }
 
-  /** Reads until what was read did not change meanwhile. */
+  /** Reads, when its turn comes, until what was read did not change meanwhile. */
   async #read(digest: string, lookUp: LookUp): Promise<KeyEntry | null> {
+    if (!this.#turns.begin()) await this.#turns.come()
     try {
       for (let reads = 1; ; reads++) {
         lookUp.begin()
@@ -181,6 +185,7 @@ export class KeyCache {
         if (!changed || reads === MOST_READS) return entry
       }
     } finally {
+      this.#turns.end()
       this.#lookUps.delete(digest)
     }
   }

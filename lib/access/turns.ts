@@ -15,21 +15,36 @@ export class Turns {
     return this.#running >= this.#atOnce
   }
 
-  /** Whether the queue has its greatest length. Callers must check this first: `take` itself refuses nobody. */
+  /** Whether the queue has its greatest length. Callers must check this first: `take` and `come` refuse nobody. */
   get full(): boolean {
     return this.#line.length >= this.#longest
   }
 
   /** Runs `work` when its turn comes. */
   async take<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running < this.#atOnce) this.#running++
-    else await new Promise<void>(resolve => this.#line.push(resolve)) // work that ends hands its place over
+    if (!this.begin()) await this.come()
     try {
       return await work()
     } finally {
-      const next = this.#line.shift()
-      if (next === undefined) this.#running--
-      else next()
+      this.end()
     }
+  }
+
+  /** Takes a place for work that `end` follows, unless all are taken. */
+  begin(): boolean {
+    if (this.busy) return false
+    this.#running++
+    return true
+  }
+
+  /** Resolves when work that ends hands its place over. */
+  come(): Promise<void> {
+    return new Promise(resolve => this.#line.push(resolve))
+  }
+
+  end(): void {
+    const next = this.#line.shift()
+    if (next === undefined) this.#running--
+    else next()
   }
 }
