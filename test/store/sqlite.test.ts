@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, utimesSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -39,6 +39,50 @@ t.test('statements are counted, with what became of them', async t => {
   seen.length = 0
   t.equal(await store.keys.find('unknown'), null)
   t.strictSame(seen, ['findKey true'])
+  await store.close()
+})
+
+// words that people search for: poll, idle CPU, wakeups
+t.test('what has changed is asked of the engine only when somebody has written, and nothing is missed', async t => {
+  const seen: string[] = []
+  const file = newFile()
+  const store = openStore(`sqlite:${file}`, { secret: 'x', onStatement: op => seen.push(op) })
+  await store.migrate()
+  const other = openStore(`sqlite:${file}`, { secret: 'x' })
+  let seq = await store.changes.seq()
+  let agesMs = 0
+  /** What has been written looks as if that had been a while ago. */
+  const age = () => utimesSync(`${file}-wal`, new Date(), new Date(Date.now() - 60_000 + ++agesMs))
+  const follow = async () => {
+    seen.length = 0
+    const changes = await store.changes.since(seq)
+    seq = changes?.at(-1)?.seq ?? seq
+    return { found: changes?.map(({ kind }) => kind), asked: seen.length }
+  }
+  const write = () => fund(other, `account ${seen.length} ${seq}`, 5)
+  t.strictSame(
+    [await follow(), await follow()],
+    Array(2).fill({ found: [], asked: 1 }),
+    'written just now: another may follow',
+  )
+  age()
+  t.strictSame(
+    [await follow(), await follow(), await follow()].map(({ asked }) => asked),
+    [1, 0, 0],
+  )
+  await write()
+  const { found, asked } = await follow()
+  t.ok(found!.length > 0, 'what another process writes is found at once')
+  t.equal(asked, 1)
+  age()
+  t.strictSame(
+    [await follow(), await follow()],
+    [1, 0].map(asked => ({ found: [], asked })),
+  )
+  new DatabaseSync(file).exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  await write()
+  t.ok((await follow()).found!.length > 0, 'also when the log has begun anew')
+  await other.close()
   await store.close()
 })
 

@@ -22,6 +22,8 @@ export interface Change {
 }
 
 const KEPT = 10_000
+/** Two writes so close to each other may have the same time: there are file systems that count in steps of two seconds. */
+const WRITTEN_AT_ONCE_MS = 2_500
 const PRUNE_EVERY = 256
 
 const INSERT = { into: 'INSERT INTO changes (seq, kind, ref)', row: '(?, ?, ?)' }
@@ -48,6 +50,8 @@ export const recordChange = (tx: Transaction, kind: Change['kind'], ref: string)
 /** What has changed, as processes ask for it. */
 export class ChangeStore {
   readonly #driver: Driver
+  /** The number after which nothing was found, and when the store had last been written to by then; null = it is not known. */
+  #nothing: { after: number; writtenMs: number } | null = null
 
   constructor(driver: Driver) {
     this.#driver = driver
@@ -59,8 +63,20 @@ export class ChangeStore {
     return integer(counter!, 'value')
   }
 
-  /** The changes after number `seq`, oldest first; null when some are deleted and the caller must reload everything. */
+  /**
+   * The changes after number `seq`, oldest first; null when some are deleted and the caller must reload everything. The engine is not
+   * asked again while nobody has written anything, because each question wakes an idle process and its thread.
+   */
   async since(seq: number): Promise<Change[] | null> {
+    const writtenMs = this.#driver.writtenMs?.() ?? null
+    if (writtenMs !== null && this.#nothing?.after === seq && this.#nothing.writtenMs === writtenMs) return []
+    const isOver = writtenMs !== null && writtenMs < Date.now() - WRITTEN_AT_ONCE_MS
+    const changes = await this.#read(seq)
+    this.#nothing = isOver && changes?.length === 0 ? { after: seq, writtenMs } : null
+    return changes
+  }
+
+  async #read(seq: number): Promise<Change[] | null> {
     const rows = await this.#driver.query('changes', 'SELECT seq, kind, ref FROM changes WHERE seq >= ? ORDER BY seq', [
       seq,
     ])

@@ -73,6 +73,8 @@ export const PING_PARAMS: readonly Param[] = ['']
 export interface Driver extends ReadingDriver {
   /** A statement that has no answer for so long fails with StoreUnavailable. */
   readonly timeoutMs: number
+  /** When anybody last wrote into the store, in ms since 1970, as its files have it. Absent, or null = only the engine knows. */
+  writtenMs?(): number | null
   /** Resolves when the engine takes writes. It waits behind no other call, and fails after a few seconds. */
   ping(): Promise<void>
   run(op: string, sql: string, params: readonly Param[]): Promise<RunResult>

@@ -7,6 +7,7 @@
 import { EventEmitter } from 'node:events'
 import { BUSY_MS, SqliteDatabase, newPathInMemory } from './sqlite-database.ts'
 import { SqliteConnection, type StartThread, type WorkerRequest } from './sqlite-thread.ts'
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { invariant } from '../../base/assert.ts'
 import {
@@ -72,6 +73,7 @@ class SqliteDriver implements Driver {
   /** By this another thread of the process opens the same database. */
   readonly address: string
   readonly beside: Driver['beside']
+  readonly #log: string
   readonly #writer: SqliteConnection
   readonly #readers: SqliteConnection[]
 
@@ -82,12 +84,18 @@ class SqliteDriver implements Driver {
   constructor(path: string | null, onStatement: OnStatement, isWaitedFor: boolean) {
     const at = path ?? newPathInMemory()
     this.address = `sqlite:${at}`
+    this.#log = `${at}-wal`
     const isHere = path === null || isWaitedFor
     this.#writer = new SqliteConnection(at, onStatement, isHere ? inSameThread() : undefined)
     this.beside = isHere ? null : (op, work, args) => this.#writer.beside(op, work, args)
     this.#writer.warm()
     const reader = () => new SqliteConnection(at, onStatement)
     this.#readers = isHere ? [this.#writer] : [reader(), reader()]
+  }
+
+  /** Every commit is written into the file of the log. */
+  writtenMs(): number | null {
+    return statSync(this.#log, { throwIfNoEntry: false })?.mtimeMs ?? null
   }
 
   query(op: string, sql: string, params: readonly Param[]): Promise<Row[]> {
