@@ -23,10 +23,13 @@ interface Spoils {
   instead?: (req: http.IncomingMessage, res: http.ServerResponse) => boolean
 }
 
+const folder = folderOf(t)
+const files = certificates(folder)
+const trusting = { NODE_EXTRA_CA_CERTS: files.cert }
+const command = commandLine(trusting)
+
 /** A gateway whose console is at a TLS proxy in this process. */
 async function behindTls(t: Test) {
-  const folder = folderOf(t)
-  const files = certificates(folder)
   let spoils: Spoils = {}
   let gateway: OpenGateway | null = null
   const proxy = https.createServer({ cert: readFileSync(files.cert), key: readFileSync(files.key) }, (req, res) => {
@@ -51,8 +54,6 @@ async function behindTls(t: Test) {
     proxy.close()
     await gateway?.stop()
   })
-  const trusting = { NODE_EXTRA_CA_CERTS: files.cert }
-  const command = commandLine(trusting)
   const judged = (code: number | null, text: string) => {
     const { checks } = JSON.parse(text) as {
       checks: Record<'address' | 'check' | 'result' | 'says' | 'mend', string>[]

@@ -1,5 +1,6 @@
 /**
- * What nobody caught, a throw of a timer or a rejected promise, fails the test file that runs. tap finds the test that it
+ * What nobody caught, a throw of a timer or a rejected promise, fails the test file that runs, and so do listeners of one event that
+ * pile up on one object. tap finds the test that it
  * belongs to by an asynchronous hook, which makes every promise of the process dear: this stands in its place.
  */
 import { registerHooks } from 'node:module'
@@ -21,4 +22,7 @@ export const blame = (t: Test): void => void (running = t)
 process.on('uncaughtException', error => {
   if (running === null) throw error
   running.threw(error)
+})
+process.on('warning', warning => {
+  if (warning.name === 'MaxListenersExceededWarning') running?.fail(warning.message, { stack: warning.stack })
 })

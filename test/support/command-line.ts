@@ -65,8 +65,9 @@ function serverWith(env: NodeJS.ProcessEnv): Server {
 
 /** `env`: what Node itself reads when the process starts. */
 export function commandLine(env: Record<string, string> = {}): RunCommand {
-  const server = serverWith({ ...process.env, ...env })
+  const whole = { ...process.env, ...env }
   return async (args, cwd, around = {}) => {
+    const server = serverWith(whole)
     const run = server.turn.then(async () => {
       const answered = once(server.child, 'message')
       server.child.send({ args, cwd, ...around } satisfies Asked)

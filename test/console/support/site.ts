@@ -12,6 +12,8 @@ import { TestClock } from '../../support/clock.ts'
 import { memoryStore } from '../../support/store.ts'
 
 const CONFIG = parseConfig('{}', 'test.yaml', {})
+/** One for all: every logger listens to the end of the process. */
+const log = createLogger('error')
 export const URLS = { main: 'https://api.example', direct: 'https://direct.example' }
 export const KEY = 'sk-good-key'
 export const MODELS = ['alpha-sonnet-5-5', 'beta-4.7', '<img src=x onerror=alert(1)>']
@@ -34,7 +36,7 @@ export async function emptyCatalogue(t: Test): Promise<PublicCatalogue> {
 export async function openSite(t: Test, urls: () => typeof URLS = () => URLS): Promise<{ at: string; asked: Visit[] }> {
   const pages = createSite({
     config: () => ({ ...CONFIG, public: { ...CONFIG.public, ...urls() } }),
-    log: createLogger('error'),
+    log,
     clock: new TestClock(),
     ipOf: req => (req.headers['x-test-ip'] as string | undefined) ?? '192.0.2.1',
     catalogue: () => emptyCatalogue(t),
