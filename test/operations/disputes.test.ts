@@ -4,9 +4,12 @@ import { idAt } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
 import { fund, settlement, usageRow } from '../support/store.ts'
 import { openOps } from '../admin/support.ts'
+import { lastingDay } from '../support/wait.ts'
 
-const ID = `${idAt(Date.now() - 60_000)}n0de0000001`
-const PLAIN = `${idAt(Date.now() - 60_000)}n0de0000002`
+// the charges of a day stand behind its other entries
+await lastingDay()
+const ID = `${idAt(Date.now())}n0de0000001`
+const PLAIN = `${idAt(Date.now())}n0de0000002`
 
 t.test('over the admin API', async t => {
   const ops = await openOps(t)

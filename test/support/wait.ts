@@ -18,9 +18,12 @@ export async function until(what: string, holds: () => unknown): Promise<void> {
   }
 }
 
-/** The month of the books, once it lasts for another minute: what is booked meanwhile and then asked for by its month belongs to it. */
-export async function lastingMonth(): Promise<string> {
-  const monthIn = (ms: number) => new Date(Date.now() + 8 * 3_600_000 + ms).toISOString().slice(0, 7)
-  while (monthIn(0) !== monthIn(MOST_MS)) await sleep(1_000)
-  return monthIn(0)
+/** The day of the books, once it lasts for another minute: what is booked meanwhile belongs to it. */
+export async function lastingDay(): Promise<string> {
+  const dayIn = (ms: number) => new Date(Date.now() + 8 * 3_600_000 + ms).toISOString().slice(0, 10)
+  while (dayIn(0) !== dayIn(MOST_MS)) await sleep(1_000)
+  return dayIn(0)
 }
+
+/** The same for the month. */
+export const lastingMonth = async (): Promise<string> => (await lastingDay()).slice(0, 7)
