@@ -2,7 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Far longer than anything takes: it only ends a test that waits in vain, and a busy machine is no failure. */
-const MOST_MS = 60_000
+const MOST_MS = 180_000
+/** Longer than between what a test books and what it asks for. */
+const MINUTE_MS = 60_000
 
 /** What comes soon is seen soon; what takes longer is asked for less often, because asking takes the processor from what is waited for. */
 const OFTEN = 20
@@ -21,7 +23,7 @@ export async function until(what: string, holds: () => unknown): Promise<void> {
 /** The day of the books, once it lasts for another minute: what is booked meanwhile belongs to it. */
 export async function lastingDay(): Promise<string> {
   const dayIn = (ms: number) => new Date(Date.now() + 8 * 3_600_000 + ms).toISOString().slice(0, 10)
-  while (dayIn(0) !== dayIn(MOST_MS)) await sleep(1_000)
+  while (dayIn(0) !== dayIn(MINUTE_MS)) await sleep(1_000)
   return dayIn(0)
 }
 
