@@ -24,5 +24,5 @@ process.on('uncaughtException', error => {
   running.threw(error)
 })
 process.on('warning', warning => {
-  if (warning.name === 'MaxListenersExceededWarning') running?.fail(warning.message, { stack: warning.stack })
+  if (warning.name === 'MaxListenersExceededWarning') running?.fail(warning.message, { stack: warning.stack ?? '' })
 })
