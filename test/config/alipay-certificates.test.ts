@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import t from 'tap'
 import { stringify } from 'yaml'
 import { ConfigError, parseConfig } from '../../lib/config/config.ts'
-import { keyPair } from '../../tools/simulator/pay/alipay.ts'
+import { keyPair } from '../../tools/simulator/pay/keys.ts'
 import { alipayFiles } from '../pay/doubles/alipay-certificates.ts'
 import { certificateOf } from '../support/certificates.ts'
 

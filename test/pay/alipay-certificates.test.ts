@@ -129,10 +129,10 @@ t.test('which notifications are believed', async t => {
     ],
     [
       'the one that we have, and another key',
-      alipay.signed(named(alipay.serials!.alipay), alipay.stranger.privateKey),
+      alipay.signed(named(alipay.serials!.alipay), alipay.keys.stranger.privateKey),
       'signature',
     ],
-    ['no certificate, and another key', alipay.signed(good, alipay.stranger.privateKey), 'signature'],
+    ['no certificate, and another key', alipay.signed(good, alipay.keys.stranger.privateKey), 'signature'],
   ]
   const expected: Record<string, number> = {}
   for (const [name, body, verdict] of rows) {
@@ -144,7 +144,7 @@ t.test('which notifications are believed', async t => {
   t.same(await alipay.send(id, alipay.signed(named(alipay.serials!.alipay))), ['200 success'])
   t.equal(await shop.balance(), 10_000)
   t.same(await alipay.send(id, alipay.signed(good)), ['200 success'], 'not every notification names one')
-  const keys = { publicKey: alipay.alipay.publicKey, serials: null }
+  const keys = { publicKey: alipay.keys.alipay.publicKey, serials: null }
   const body = Buffer.from(alipay.signed(named('f'.repeat(32))))
   t.equal(verifiedForm(body, keys).get('trade_no'), good['trade_no'], 'with a public key alone, names say nothing')
 })

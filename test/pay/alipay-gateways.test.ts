@@ -83,5 +83,5 @@ t.test('a gateway as users start it', async t => {
   const metrics = await (await fetch(`${gateway.ops}/metrics`)).text()
   t.match(metrics, 'gateway_pay_callbacks_total{method="alipay",verdict="signature"} 1\n')
   t.match(metrics, 'gateway_pay_callbacks_total{method="alipay",verdict="taken"} 2\n')
-  t.notMatch(output + metrics, alipay.app.privateKey.slice(100, 140), 'no key is in the log')
+  t.notMatch(output + metrics, alipay.keys.app.privateKey.slice(100, 140), 'no key is in the log')
 })

@@ -13,10 +13,10 @@ import { china } from '../../tools/simulator/pay/alipay-ledger.ts'
 async function open(t: Test, certificates = false) {
   const alipay = await AlipayDouble.open(t, certificates)
   const { appId, url, files } = alipay
-  const { privateKey } = alipay.app
+  const { privateKey } = alipay.keys.app
   const theirs =
     files === null
-      ? { alipayPublicKey: alipay.alipay.publicKey }
+      ? { alipayPublicKey: alipay.keys.alipay.publicKey }
       : {
           appCertContent: files.app_cert,
           alipayPublicCertContent: files.alipay_cert,
@@ -72,7 +72,7 @@ for (const certificates of [false, true])
       await t.rejects(ask('trade/query', { out_trade_no: order }), { code: 'response-alipay-sn-verify-error' })
     }
     const [appId, endpoint] = [alipay.appId, alipay.url]
-    const foreign = { privateKey: alipay.stranger.privateKey, ...theirs }
+    const foreign = { privateKey: alipay.keys.stranger.privateKey, ...theirs }
     const stranger = new AlipaySdk({ appId, endpoint, ...foreign, keyType: 'PKCS8' })
     await t.rejects(stranger.curl('POST', '/v3/alipay/trade/query', { body: {} }), { code: 'invalid-signature' })
   })
@@ -144,7 +144,7 @@ t.test('the same forms are good, and the same ones are not', async t => {
 t.test('where we refuse what the SDK takes', async t => {
   const { alipay, sdk } = await open(t)
   const fields = { app_id: '1', total_amount: '1.00' }
-  const { privateKey, publicKey } = alipay.alipay
+  const { privateKey, publicKey } = alipay.keys.alipay
   const keys = { publicKey, serials: null }
   const sha1 = alipay.signed({ ...fields, sign_type: 'RSA' }, privateKey, 'sha1')
   const untyped = alipay.signed({ ...fields, sign_type: 'RSA2' }).replace('sign_type=RSA2&', '')

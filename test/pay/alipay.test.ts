@@ -78,14 +78,14 @@ t.test('a notification is not believed', async t => {
   const { alipay, shop, id } = await ordered(t)
   const good = alipay.notice(id)
   const signed = alipay.signed(good)
-  const sha1 = (fields: Fields) => alipay.signed(fields, alipay.alipay.privateKey, 'sha1')
+  const sha1 = (fields: Fields) => alipay.signed(fields, alipay.keys.alipay.privateKey, 'sha1')
   const rows: [name: string, body: string, verdict: string][] = [
     ['nothing', '', 'form'],
     ['no signature', new URLSearchParams(good).toString(), 'form'],
     ['an empty signature', `${new URLSearchParams(good)}&sign=`, 'signature'],
     ['a signature that is no base64', `${new URLSearchParams(good)}&sign=%00%25%25`, 'signature'],
-    ['the key of a stranger', alipay.signed(good, alipay.stranger.privateKey), 'signature'],
-    ['our own key', alipay.signed(good, alipay.app.privateKey), 'signature'],
+    ['the key of a stranger', alipay.signed(good, alipay.keys.stranger.privateKey), 'signature'],
+    ['our own key', alipay.signed(good, alipay.keys.app.privateKey), 'signature'],
     ['a new key', alipay.signed(good, keyPair().privateKey), 'signature'],
     ['RSA with SHA-1', sha1({ ...good, sign_type: 'RSA' }), 'form'],
     ['SHA-1 that is called RSA2', sha1(good), 'signature'],

@@ -111,8 +111,8 @@ t.test('a field that is wrong, missing or unknown is refused in the provider’s
   const { providers, shop } = await live(t)
   const { alipay, wechat, stripe } = providers
   const keys = {
-    privateKey: alipay.app.privateKey,
-    publicKey: alipay.alipay.publicKey,
+    privateKey: alipay.keys.app.privateKey,
+    publicKey: alipay.keys.alipay.publicKey,
     serials: alipay.serials as never,
   }
   const signer = new RequestSigner({ ...wechat.config, mchid: String(wechat.config.mchid) })

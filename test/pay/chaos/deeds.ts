@@ -111,7 +111,7 @@ export function forgery(providers: Providers, { id, method, asked }: Order, rand
   if (method === 'alipay') {
     if (!alipay.ledger.trades.has(id)) return null
     const fields = { ...alipay.notice(id), trade_status: 'TRADE_SUCCESS' }
-    const mine = alipay.signed(fields, alipay.stranger.privateKey)
+    const mine = alipay.signed(fields, alipay.keys.stranger.privateKey)
     const changed = alipay
       .signed({ ...fields, total_amount: '0.01' })
       .replace('total_amount=0.01', `total_amount=${asked}`)

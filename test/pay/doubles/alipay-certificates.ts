@@ -1,6 +1,7 @@
 /** The certificates of the double of Alipay, laid out in files as Alipay's are; made once in a run, for keys of that run. */
 import { generateKeyPairSync } from 'node:crypto'
-import { type AlipayFiles, keyPair } from '../../../tools/simulator/pay/alipay.ts'
+import type { AlipayFiles } from '../../../tools/simulator/pay/alipay.ts'
+import { keyPair } from '../../../tools/simulator/pay/keys.ts'
 import { type Authority, certificateOf } from '../../support/certificates.ts'
 
 const OF = '/C=CN/O=Test Financial/OU=Certification Authority/CN=Test Financial Certification Authority'

@@ -3,7 +3,8 @@ import { AlipaySdk } from 'alipay-sdk'
 import { Alipay, ALIPAY_KEYS, type AlipayFiles, type AlipayVerifier } from '../../../tools/simulator/pay/alipay.ts'
 import { alipayFiles } from './alipay-certificates.ts'
 
-export { type Fault, keyPair } from '../../../tools/simulator/pay/alipay.ts'
+export type { Fault } from '../../../tools/simulator/pay/alipay.ts'
+export { keyPair } from '../../../tools/simulator/pay/keys.ts'
 
 let files: AlipayFiles | null = null
 
@@ -23,9 +24,8 @@ export function serialsOf({ app_cert, alipay_cert, alipay_root_cert }: AlipayFil
 
 /** With the application's public key, it verifies what the application signed. */
 function sdkVerifier(): AlipayVerifier {
-  const { stranger, app } = ALIPAY_KEYS
-  const privateKey = stranger.privateKey
-  const sdk = new AlipaySdk({ appId: 'x', privateKey, alipayPublicKey: app.publicKey, keyType: 'PKCS8' })
+  const { publicKey, privateKey } = ALIPAY_KEYS.app
+  const sdk = new AlipaySdk({ appId: 'x', privateKey, alipayPublicKey: publicKey, keyType: 'PKCS8' })
   return {
     rsaCheck: (text, signature) => sdk.rsaCheck(text, signature),
     checkNotifySignV2: fields => sdk.checkNotifySignV2(fields),

@@ -3,23 +3,26 @@
  * 3 API, notifications and bills. It verifies the signature of every request before it answers. Tests have it verified by the functions of
  * the official SDK, which also says which serial numbers certificates have.
  */
-import { generateKeyPairSync, randomUUID, sign, verify } from 'node:crypto'
+import { randomUUID, sign, verify } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { billArchive, isIn } from './alipay-bill.ts'
 import { AlipayLedger, china, type NewTrade, type Trade, yuan } from './alipay-ledger.ts'
 import { ALIPAY, brokenIn } from './fields.ts'
+import { keyPairOf } from './keys.ts'
 import { addressOf, listen, type Teardown } from './server.ts'
 
-export const keyPair = (modulusLength = 2048) =>
-  generateKeyPairSync('rsa', {
-    modulusLength,
-    publicKeyEncoding: { type: 'spki', format: 'pem' },
-    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-  })
-
-/** Made once for each run: of Alipay, of our application, and of somebody else. */
-const KEYS = { alipay: keyPair(), app: keyPair(), stranger: keyPair() }
-export const ALIPAY_KEYS = KEYS
+/** Of Alipay, of our application, and of somebody else. */
+export const ALIPAY_KEYS = {
+  get alipay() {
+    return keyPairOf('Alipay')
+  },
+  get app() {
+    return keyPairOf('our application at Alipay')
+  },
+  get stranger() {
+    return keyPairOf('a stranger to Alipay')
+  },
+}
 
 /** The files that a merchant gets: his own certificate, Alipay's with the one that signed it, and the roots. */
 export interface AlipayFiles {
@@ -36,7 +39,7 @@ export interface AlipayVerifier {
 }
 
 const isByApp = (text: string, signature: string): boolean =>
-  verify('sha256', Buffer.from(text), KEYS.app.publicKey, Buffer.from(signature, 'base64'))
+  verify('sha256', Buffer.from(text), ALIPAY_KEYS.app.publicKey, Buffer.from(signature, 'base64'))
 
 const OWN_VERIFIER: AlipayVerifier = {
   rsaCheck: isByApp,
@@ -88,9 +91,7 @@ function jsonOf(text: string | undefined): unknown {
 }
 
 export class Alipay {
-  readonly alipay = KEYS.alipay
-  readonly app = KEYS.app
-  readonly stranger = KEYS.stranger
+  readonly keys = ALIPAY_KEYS
   /** The certificates, and their serial numbers; null = the mode of public keys. */
   readonly files: AlipayFiles | null
   readonly serials: { app: string; alipay: string; root: string } | null
@@ -161,8 +162,8 @@ export class Alipay {
     return {
       app_id: this.appId,
       seller_id: this.sellerId,
-      private_key: this.app.privateKey,
-      ...(this.files ?? { alipay_public_key: this.alipay.publicKey }),
+      private_key: this.keys.app.privateKey,
+      ...(this.files ?? { alipay_public_key: this.keys.alipay.publicKey }),
       products: ['page', 'qr'],
       sandbox: true,
       gateway: `${this.url}/gateway.do`,
@@ -207,7 +208,7 @@ export class Alipay {
   }
 
   /** The body of a notification. */
-  signed(fields: Fields, key = this.alipay.privateKey, hash = 'sha256'): string {
+  signed(fields: Fields, key = this.keys.alipay.privateKey, hash = 'sha256'): string {
     const text = Object.keys(fields)
       .filter(name => name !== 'sign_type')
       .sort()
@@ -281,7 +282,7 @@ export class Alipay {
   #answer(res: ServerResponse, { status, body }: Answered, fault: Fault): void {
     const text = JSON.stringify(body)
     const [timestamp, nonce] = [String(this.ledger.now()), randomUUID()]
-    const key = fault === 'stranger' ? this.stranger.privateKey : this.alipay.privateKey
+    const key = fault === 'stranger' ? this.keys.stranger.privateKey : this.keys.alipay.privateKey
     const signature = sign('sha256', Buffer.from(`${timestamp}\n${nonce}\n${text}\n`), key).toString('base64')
     const bare = fault === 'unsigned' || (status >= 400 && !this.signsErrors && fault !== 'stranger')
     const named = this.namedSerial === null ? {} : { 'alipay-sn': this.namedSerial }

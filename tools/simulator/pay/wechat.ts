@@ -2,9 +2,10 @@
  * A stand-in for WeChat Pay: a server on this machine with keys of its own, made for each run, and a ledger of its own. Tests have
  * signatures checked and made with a client library that other people wrote. Only `pay` makes money.
  */
-import { createCipheriv, createHash, generateKeyPairSync, randomBytes, sign, verify } from 'node:crypto'
+import { createCipheriv, createHash, randomBytes, sign, verify } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { brokenIn, WECHAT } from './fields.ts'
+import { keyPairOf } from './keys.ts'
 import { addressOf, listen, type Teardown } from './server.ts'
 
 /** How texts are signed and encrypted. */
@@ -70,18 +71,8 @@ export const FORGERIES: readonly Forgery[] = [
   'flipped',
 ]
 
-const pair = () =>
-  generateKeyPairSync('rsa', {
-    modulusLength: 2048,
-    publicKeyEncoding: { type: 'spki', format: 'pem' },
-    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-  })
-
-/** Made once for each run. */
-const MERCHANT = pair()
-const FOREIGN = pair()
-/** WeChat Pay's public key, and the platform certificate's that it takes the place of. */
-const KEYS = ['PUB_KEY_ID_0119000001092024', '7132D72A03E93CDDF8C03BBD1F37EEDF'].map(id => ({ id, ...pair() }))
+/** Of WeChat Pay's public key, and of the platform certificate that it takes the place of. */
+const KEY_IDS = ['PUB_KEY_ID_0119000001092024', '7132D72A03E93CDDF8C03BBD1F37EEDF']
 
 const json = (status: number, body: object): Answer => ({ status, body: JSON.stringify(body) })
 const refusal = (status: number, code: string): Answer => json(status, { code, message: `错误:${code}` })
@@ -94,9 +85,8 @@ export class Wechat {
   readonly appid: string
   readonly serial = randomBytes(20).toString('hex').toUpperCase()
   readonly apiKey = randomBytes(16).toString('hex')
-  readonly merchant = MERCHANT
-  readonly keys = KEYS
-  readonly foreign = FOREIGN
+  readonly merchant = keyPairOf('a merchant of WeChat Pay')
+  readonly keys = KEY_IDS.map(id => ({ id, ...keyPairOf(id) }))
   readonly trades = new Map<string, WechatTrade>()
   readonly refunds = new Map<string, WechatRefund>()
   /** For the next answers, one each. */
@@ -270,7 +260,7 @@ export class Wechat {
     const nonce = this.#crypto.nonce()
     const signed = this.#crypto.sign(
       `${at}\n${nonce}\n${body}\n`,
-      forgery === 'foreign key' ? this.foreign.privateKey : privateKey,
+      forgery === 'foreign key' ? keyPairOf('a stranger to WeChat Pay').privateKey : privateKey,
     )
     return {
       'wechatpay-timestamp': at,
