@@ -11,7 +11,7 @@ import { ALIPAY, brokenIn } from './fields.ts'
 import { keyPairOf } from './keys.ts'
 import { addressOf, listen, type Teardown } from './server.ts'
 
-/** Of Alipay, of our application, and of somebody else. */
+/** Alipay has one, our application has one, and somebody else has one. */
 export const ALIPAY_KEYS = {
   get alipay() {
     return keyPairOf('Alipay')

@@ -71,7 +71,7 @@ export const FORGERIES: readonly Forgery[] = [
   'flipped',
 ]
 
-/** Of WeChat Pay's public key, and of the platform certificate that it takes the place of. */
+/** WeChat Pay names its public key by the first, and the platform certificate, in the place of which the key stands, by the second. */
 const KEY_IDS = ['PUB_KEY_ID_0119000001092024', '7132D72A03E93CDDF8C03BBD1F37EEDF']
 
 const json = (status: number, body: object): Answer => ({ status, body: JSON.stringify(body) })
