@@ -12,7 +12,7 @@ import { type Fields, fieldsOf, isFields } from './json/text.ts'
 import { file, imageUrl, inputAudio, streamOptions, top, urlOrObject } from './layouts.ts'
 import { DATA, PictureCounter, PicturePlaces, type Spot } from './pictures/counter.ts'
 import { bearerClient, clientPath, openAiUpstream, type ProtocolRow, type StreamWords, TEXT_COVER } from './protocol.ts'
-import { bareTool, endMembers, memberTool, typedTool, withSearch } from './requests/asked-tools.ts'
+import { bareTool, endMembers, memberTool, typedTool, withDrawing, withSearch } from './requests/asked-tools.ts'
 import { jsonBody } from './requests/body.ts'
 import type { BodyRule } from './requests/edits.ts'
 import type { Draft } from './requests/facts.ts'
@@ -77,19 +77,21 @@ const spoken = new Place().has('id', read.stored('audio'))
 
 const message = new Place().has('content', { inside: part }).has('audio', { inside: spoken })
 
-const tool = withSearch(
-  new Place({
-    element: bareTool,
-    // proxies take the tools of generate too, which have no type
-    other(draft, name, frame) {
-      if (isToolMember(name)) memberTool(draft, name, frame)
-      else frame.hasOthers = true
-    },
-    end(draft, frame, end) {
-      if (frame.hasMembers && frame.type === '') endMembers(draft, frame, end)
-      else typedTool(draft, frame, end)
-    },
-  }),
+const tool = withDrawing(
+  withSearch(
+    new Place({
+      element: bareTool,
+      // proxies take the tools of generate too, which have no type
+      other(draft, name, frame) {
+        if (isToolMember(name)) memberTool(draft, name, frame)
+        else frame.hasOthers = true
+      },
+      end(draft, frame, end) {
+        if (frame.hasMembers && frame.type === '') endMembers(draft, frame, end)
+        else typedTool(draft, frame, end)
+      },
+    }),
+  ),
 ).has('type', read.type)
 
 const thinking = new Place().has('type', read.effort).has('budget_tokens', read.budgetWithin)

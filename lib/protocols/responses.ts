@@ -11,7 +11,7 @@ import { type Fields, fieldsOf, isFields } from './json/text.ts'
 import { imageUrl, inputAudio, streamOptions, top, urlOrObject } from './layouts.ts'
 import { DATA, KIND, PictureCounter, PicturePlaces, QUALITY, SIZE, type Spot } from './pictures/counter.ts'
 import { bearerClient, clientPath, openAiUpstream, type ProtocolRow, TEXT_COVER } from './protocol.ts'
-import { bareTool, typedTool, withSearch } from './requests/asked-tools.ts'
+import { bareTool, typedTool, withDrawing, withSearch } from './requests/asked-tools.ts'
 import { jsonBody } from './requests/body.ts'
 import { DATA_HEAD, Place, type Read } from './requests/places.ts'
 import * as read from './requests/readers.ts'
@@ -46,17 +46,19 @@ const environment = new Place({
   .has('skills', { inside: skill })
 const mask = new Place().has('image_url', read.pictureUrl).has('file_id', read.stored('file_id'))
 
-const tool = withSearch(
-  new Place({
-    element: bareTool,
-    end(draft, frame, end) {
-      typedTool(draft, frame, end)
-      if (!DRAWING_TOOLS.has(frame.type)) return
-      draft.pictures = true
-      draft.drawingTools++
-      read.askPicture(draft, frame.picture ?? UNSAID)
-    },
-  }),
+const tool = withDrawing(
+  withSearch(
+    new Place({
+      element: bareTool,
+      end(draft, frame, end) {
+        typedTool(draft, frame, end)
+        if (!DRAWING_TOOLS.has(frame.type)) return
+        draft.pictures = true
+        draft.drawingTools++
+        read.askPicture(draft, frame.picture ?? UNSAID)
+      },
+    }),
+  ),
 )
   .has('type', read.type)
   .has('container', { read: read.stored('container'), inside: container })

@@ -7,6 +7,7 @@ import {
   type AskedTool,
   costOfMember,
   costOfType,
+  DRAWING_TOOL,
   type ListElement,
   ROUTING,
   SEARCH_PLUGIN,
@@ -16,6 +17,7 @@ import {
   snake,
   stemOf,
   type ToolCost,
+  USUAL_DRAWERS,
   USUAL_SIZE,
 } from '../words/server-tools.ts'
 import { decode } from '../json/text.ts'
@@ -74,7 +76,7 @@ export function typedTool(draft: Draft, frame: PlaceFrame, end: number): void {
   const size = (frame.size ?? USUAL_SIZE) as AskedTool['size']
   const place = isSearch ? { element } : null
   note(draft, { stem, cost, name: frame.type, uses, size, place })
-  if (cost === 'web_search') noteSettings(draft, frame, place)
+  if (cost === 'web_search' || stem.endsWith(DRAWING_TOOL)) noteSettings(draft, frame, place)
   if (!isSearch) stay(draft, frame)
 }
 
@@ -125,14 +127,20 @@ const said = ({ kind, text }: Value): string | null =>
 const isDearer = (value: Value, usual: ReadonlySet<string>): boolean =>
   !read.isNull(value) && !usual.has(said(value) ?? '')
 
-/** A place with settings of a search, which count when the object ends that is the search. */
+/** Reads a setting, which counts when the object ends that is the tool. */
+const setting =
+  (name: string, usual: ReadonlySet<string>): Read =>
+  (_draft, value, frame) => {
+    if (isDearer(value, usual) && !frame.settings.includes(name)) frame.settings = [...frame.settings, name]
+  }
+
+/** A place with settings of a search. */
 function withSettings(place: Place): Place {
-  for (const [name, usual] of Object.entries(SEARCH_SETTINGS))
-    place.has(name, (_draft, value, frame) => {
-      if (isDearer(value, usual) && !frame.settings.includes(name)) frame.settings = [...frame.settings, name]
-    })
+  for (const [name, usual] of Object.entries(SEARCH_SETTINGS)) place.has(name, setting(name, usual))
   return place
 }
+
+const drawer = setting('image_model', USUAL_DRAWERS)
 
 /** An object of them inside of the tool, which in tools of other types is what the author wants. */
 const settings = withSettings(
@@ -143,7 +151,10 @@ const settings = withSettings(
       if (owner !== null) owner.settings = [...owner.settings, ...settings]
     },
   }),
-)
+).has('model', drawer)
+
+/** Adds to the place of a tool by which model it draws. */
+export const withDrawing = (place: Place): Place => place.has('model', drawer)
 
 /** Adds to the place of a tool what some providers read of one that searches. */
 export const withSearch = (place: Place): Place =>

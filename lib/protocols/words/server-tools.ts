@@ -112,6 +112,8 @@ export const SWITCHES: Readonly<Record<string, Switch>> = {
   enable_deep_search: { cost: 'other', always: true },
   enable_code_interpreter: { cost: 'code_execution' },
   compound_custom: { cost: 'other', always: true },
+  // a second model, which reads the request and the answer
+  safety_model: { cost: 'other', always: true },
   route: { cost: 'stored', turns: true },
   models: { cost: 'stored', turns: true },
   context_window_fallbacks: { cost: 'stored', turns: true },
@@ -135,6 +137,10 @@ export const SEARCH_SETTINGS: Readonly<Record<string, ReadonlySet<string>>> = {
   engine: new Set(['auto', 'native']),
   max_results: new Set(['0', '1', '2', '3', '4', '5']),
 }
+
+/** The models by which the tool for pictures draws that cost no more than the one it has by itself. */
+export const USUAL_DRAWERS: ReadonlySet<string> = new Set(['gpt-image-1', 'gpt-image-1-mini'])
+export const DRAWING_TOOL = 'image_generation'
 
 /** Where several providers have a model, the members that choose among them, of which some are dearer. */
 export const ROUTING: Readonly<Record<string, ReadonlySet<string>>> = {
