@@ -85,6 +85,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   /** The first bytes of the answer, for the log; null = they are not kept. */
   excerpt: Buffer | null = null
   #excerptBytes = 0
+  /** With what has come the answer ends, and its end is told at once. */
+  ends = false
   headers: IncomingHttpHeaders = NO_HEADERS
   /** Monotonic ms; -1 = no byte of the answer has come. */
   firstByteMs = -1
@@ -141,11 +143,6 @@ export class Attempt implements Dispatcher.DispatchHandler {
     return this.#controller?.taken === true
   }
 
-  /** True: the end of the answer follows at once, before anything else happens. */
-  get ends(): boolean {
-    return this.#controller?.ends === true
-  }
-
   onRequestSent(): void {
     this.sent = true
   }
@@ -162,7 +159,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     }
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(controller: Controller, chunk: Buffer): void {
     if (this.excerpt !== null) this.#excerpt(this.excerpt, chunk)
     if (this.#events === null) {
       this.#rest ??= []
@@ -174,6 +171,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
       this.#untakenMore.push(chunk)
     } else {
       this.#untaken = chunk
+      this.ends = controller.ends === true
       this.lastByteMs = this.#clock.monotonic()
       if (this.firstByteMs < 0) this.firstByteMs = this.lastByteMs
       try {

@@ -36,6 +36,8 @@ export class Flight implements Dispatcher.DispatchController {
   reason: Error | null = null
   /** The kernel has all of the request, whose bytes nobody reads any more. */
   taken = false
+  /** What is being told are the last bytes of the answer, whose end follows at once. */
+  ends = false
   /** The connection that carries the request; null = none does yet, or any more. */
   #connection: Http1Connection | null = null
 
@@ -50,11 +52,6 @@ export class Flight implements Dispatcher.DispatchController {
 
   get paused(): boolean {
     return this.#connection?.paused ?? false
-  }
-
-  /** The last bytes of the answer have been told, and its end follows at once. */
-  get ends(): boolean {
-    return this.#connection?.ends ?? false
   }
 
   abort(reason: Error): void {
@@ -155,10 +152,6 @@ export class Http1Connection implements ParserEvents {
   /** The time for which the upstream keeps the idle connection open, by its last answer; null = it did not say. */
   get keepAliveMs(): number | null {
     return this.#parser.keepAliveMs
-  }
-
-  get ends(): boolean {
-    return !this.paused && this.#parser.ends
   }
 
   #connect(): void {
@@ -279,9 +272,11 @@ export class Http1Connection implements ParserEvents {
     flight?.handler.onResponseStart?.(flight, status, headers)
   }
 
-  onBody(bytes: Buffer): void {
+  onBody(bytes: Buffer, isLast: boolean): void {
     const flight = this.#flight
-    flight?.handler.onResponseData?.(flight, bytes)
+    if (flight === null) return
+    flight.ends = isLast
+    flight.handler.onResponseData?.(flight, bytes)
   }
 
   onEnd(): void {
@@ -332,7 +327,8 @@ export class Http1Connection implements ParserEvents {
 export interface ParserEvents {
   /** The head of the final answer; interim answers (1xx) are skipped. */
   onHead(status: number, headers: IncomingHttpHeaders): void
-  onBody(bytes: Buffer): void
+  /** `isLast`: `onEnd` follows at once. */
+  onBody(bytes: Buffer, isLast: boolean): void
   onEnd(): void
   /** While this is true no event may be raised (back-pressure); the rest of a read is kept until `resume`. */
   readonly paused: boolean
@@ -418,7 +414,7 @@ export class AnswerParser {
         if (this.#state === HEAD) at = this.#head(chunk, at)
         else if (this.#state === SIZED) at = this.#sized(chunk, at)
         else if (this.#state === OPEN) {
-          this.#events.onBody(at === 0 ? chunk : chunk.subarray(at))
+          this.#events.onBody(at === 0 ? chunk : chunk.subarray(at), false)
           return
         } else if (this.#state === IDLE) throw new BadAnswer('bytes that nobody asked for')
         else at = this.#chunked(chunk, at)
@@ -428,11 +424,6 @@ export class AnswerParser {
     }
     if (at < chunk.length) this.keepAlive = false // there are bytes behind the end of the answer
     if (this.#state === ENDING) this.#end()
-  }
-
-  /** The answer is complete, and `onEnd` follows what is being told of it, unless reading is paused. */
-  get ends(): boolean {
-    return this.#state === ENDING
   }
 
   #keep(bytes: Buffer): void {
@@ -496,7 +487,7 @@ export class AnswerParser {
     const end = Math.min(chunk.length, from + this.#left)
     this.#left -= end - from
     if (this.#left === 0) this.#state = ENDING
-    this.#events.onBody(from === 0 && end === chunk.length ? chunk : chunk.subarray(from, end))
+    this.#events.onBody(from === 0 && end === chunk.length ? chunk : chunk.subarray(from, end), this.#left === 0)
     return end
   }
 
@@ -520,7 +511,8 @@ export class AnswerParser {
         else i = this.#frame(chunk, i)
       }
     } finally {
-      if (begin >= 0) this.#events.onBody(chunk.subarray(begin, end)) // also when an error follows the data
+      // also when an error follows the data
+      if (begin >= 0) this.#events.onBody(chunk.subarray(begin, end), this.#state === ENDING)
     }
     return i
   }

@@ -12,13 +12,15 @@ interface Told {
   headers: Record<string, unknown>
   body: string
   ended: boolean
+  /** The bytes that were told last were said to be the last ones. */
+  last: boolean
   error: string | null
   keepAlive: boolean
 }
 
 /** What a reader tells of an answer that comes in these pieces; `pauses`: it is paused by each event, and resumed later. */
 function read(pieces: readonly Buffer[], closes: boolean, pauses = false): Told {
-  const told: Told = { status: 0, headers: {}, body: '', ended: false, error: null, keepAlive: false }
+  const told: Told = { status: 0, headers: {}, body: '', ended: false, last: false, error: null, keepAlive: false }
   let paused = false
   const reader = new AnswerParser(
     {
@@ -27,8 +29,9 @@ function read(pieces: readonly Buffer[], closes: boolean, pauses = false): Told 
         Object.assign(told, { status, headers: { ...headers } })
         paused = pauses
       },
-      onBody(bytes) {
-        if (told.ended) told.error = 'body behind the end'
+      onBody(bytes, isLast) {
+        if (told.ended || told.last) told.error = 'body behind the end'
+        told.last = isLast
         told.body += bytes.toString('latin1')
         paused = pauses
       },
@@ -52,6 +55,7 @@ function read(pieces: readonly Buffer[], closes: boolean, pauses = false): Told 
   try {
     for (const piece of pieces) {
       reader.feed(Buffer.from(piece)) // it moves what it is given
+      if (told.last && !told.ended && !paused) told.error = 'no end behind the last bytes'
       resume()
       if (told.ended) break
     }
@@ -65,6 +69,23 @@ function read(pieces: readonly Buffer[], closes: boolean, pauses = false): Told 
 }
 
 const whole = (text: string, closes = true) => read([Buffer.from(text, 'latin1')], closes)
+
+t.test('the last bytes are told as such where the end comes with them, and the end follows at once', async t => {
+  const sized = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n'
+  const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n'
+  const rows: [pieces: string[], last: boolean][] = [
+    [[`${sized}hello`], true],
+    [[`${sized}he`, 'llo'], true],
+    [[`${chunked}0\r\n\r\n`], true],
+    [[chunked, '0\r\n\r\n'], false],
+    [['HTTP/1.1 200 OK\r\n\r\nhello'], false],
+  ]
+  for (const [pieces, last] of rows) {
+    const bytes = pieces.map(piece => Buffer.from(piece, 'latin1'))
+    for (const pauses of [false, true])
+      t.match(read(bytes, true, pauses), { body: 'hello', ended: true, last, error: null }, pieces.join('|'))
+  }
+})
 
 t.test('answers', async t => {
   const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
