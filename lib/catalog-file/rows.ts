@@ -1,4 +1,5 @@
 /** Turns rows of the catalogue file, and of calls that change one, into the records that the store keeps, with every default filled in. */
+import { mapValues, withoutUndefined } from '../base/objects.ts'
 import { iso } from '../base/clock.ts'
 import { decimal, type Micro } from '../base/money.ts'
 import { namesReserved } from '../base/reserved-addresses.ts'
@@ -65,18 +66,12 @@ export const toModel = (model: CatalogForm['models'][number]): Model => ({
 })
 
 export const toPrice = ({ over, ...price }: NonNullable<CatalogForm['models'][number]['price']>): Price => ({
-  ...(withoutGaps(price) as Price),
-  ...(over === undefined ? {} : { over: over.map(entry => withoutGaps(entry) as OverList) }),
+  ...(withoutUndefined(price) as Price),
+  ...(over === undefined ? {} : { over: over.map(entry => withoutUndefined(entry) as OverList) }),
 })
 
 const toCost = (cost: ChannelForm['cost']): Channel['cost'] =>
-  typeof cost === 'object'
-    ? Object.fromEntries(Object.entries(cost).map(([model, price]) => [model, toPrice(price)]))
-    : (cost ?? null)
-
-/** Drops undefined fields, so that a row is equal to the same row read back from the store. */
-const withoutGaps = <T extends object>(row: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined)) as never
+  typeof cost === 'object' ? mapValues(cost, toPrice) : (cost ?? null)
 
 type ChannelForm = CatalogForm['channels'][number]
 
@@ -94,7 +89,7 @@ export const toChannel = (channel: ChannelForm): Channel => ({
   name: channel.name,
   baseUrl: channel.base_url,
   kind: channel.kind ?? null,
-  paths: withoutGaps(channel.paths),
+  paths: withoutUndefined(channel.paths),
   query: channel.query,
   protocols: channel.protocols,
   keys: toKeys(channel),
@@ -241,16 +236,12 @@ const showKnown = ({ search_unit, over, tiers, ...list }: Price): object => ({
 })
 
 const showCost = (cost: Channel['cost']): object | number | null =>
-  typeof cost === 'object' && cost !== null
-    ? Object.fromEntries(Object.entries(cost).map(([model, price]) => [model, showPrice(price)]))
-    : cost === null
-      ? null
-      : decimal(cost)
+  typeof cost === 'object' && cost !== null ? mapValues(cost, showPrice) : cost === null ? null : decimal(cost)
 
 const showBudget = (budget: Channel['budget']): object | null =>
   budget === null
     ? null
-    : withoutGaps({
+    : withoutUndefined({
         amount: budget.amount === null ? undefined : decimal(budget.amount),
         from: budget.fromMs === null ? undefined : iso(budget.fromMs),
         warn_below: budget.warnBelow === null ? undefined : decimal(budget.warnBelow),

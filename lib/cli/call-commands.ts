@@ -4,6 +4,7 @@
  * gateway that runs, with the token of GATEWAY_ADMIN_TOKEN; else the call runs here, on the store that the config names. What is
  * typed is judged by the form of the call before a store is opened or a gateway asked.
  */
+import { mapValues } from '../base/objects.ts'
 import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { parse as parseYaml } from 'yaml'
@@ -176,7 +177,7 @@ function askedBy(
 function judge(call: CallRow, fields: CallFields, row: CallCommand, options: readonly FieldOption[]): void {
   const form = (call.body ?? call.query ?? z.strictObject({})) as z.ZodObject
   try {
-    if (row.manner === 'edit') read(z.strictObject(mapped(form.shape, one => (one as z.ZodType).nullish())), fields)
+    if (row.manner === 'edit') read(z.strictObject(mapValues(form.shape, one => (one as z.ZodType).nullish())), fields)
     else if (!form.safeParse(withoutNulls(fields)).success) read(form, fields)
   } catch (error) {
     if (!(error instanceof OperationError)) throw error
@@ -185,9 +186,6 @@ function judge(call: CallRow, fields: CallFields, row: CallCommand, options: rea
     throw new OperationError('invalid', error.message.replaceAll(/(?<=^|; )\w+(?=: )/g, say))
   }
 }
-
-const mapped = <T, U>(map: Record<string, T>, to: (one: T) => U): Record<string, U> =>
-  Object.fromEntries(Object.entries(map).map(([name, one]) => [name, to(one)]))
 
 /** `input=21` says a value, `input=` that there is none. */
 function assigned(texts: readonly string[]): CallFields {

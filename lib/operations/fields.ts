@@ -1,4 +1,5 @@
 /** Fields that what callers send to many operations has, and that answers have: ids, times, money, pages. */
+import { withoutUndefined } from '../base/objects.ts'
 import { z } from 'zod'
 import { PUBLIC_ID_LENGTH } from '../base/ids.ts'
 import { formatMicro, type Micro, parseMicro } from '../base/money.ts'
@@ -34,9 +35,6 @@ export const pageFields = {
   limit: kind.whole(1, MOST_ROWS).prefault(MOST_ROWS),
   after: kind.whole(0, Number.MAX_SAFE_INTEGER).optional(),
 }
-
-export const withoutUndefined = <T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
 
 type PageForm = z.output<z.ZodObject<typeof pageFields>>
 

@@ -2,6 +2,7 @@
  * What operators do with payments. The console, the admin API and the commands lead here; who may do it is for them to
  * check. Every change is logged in the transaction that makes it.
  */
+import { withoutUndefined } from '../base/objects.ts'
 import { z } from 'zod'
 import { formatMicro } from '../base/money.ts'
 import * as kind from '../config/scalars.ts'
@@ -10,7 +11,6 @@ import { checksummed } from '../config/xpub.ts'
 import { sweepList } from './usdt/addresses.ts'
 import type { Usdt } from './usdt/usdt.ts'
 import { OperationError, type Words } from '../operations/error.ts'
-import { withoutUndefined } from '../operations/fields.ts'
 import type { Store } from '../store/store.ts'
 import { ORDER_STATES, PAY_EXCEPTIONS, PAY_METHODS, type Refund } from '../terms/pay.ts'
 import type { Act, Actor } from '../base/people.ts'

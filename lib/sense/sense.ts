@@ -33,8 +33,6 @@ export interface Accepted {
   catalog: readonly string[]
 }
 
-export const NOTHING_ACCEPTED: Accepted = { config: [], catalog: [] }
-
 export interface Wanted {
   /** What is in force now; null = nothing is, or that is not known. */
   before: Seen | null

@@ -1,7 +1,7 @@
 /** What a quote promises: its rate, for its tokens, once, by the time of the chain's blocks. */
 import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
-import { tokensFor, worthAt } from '../../lib/pay/usdt/usdt.ts'
+import { tokensFor } from '../../lib/pay/usdt/usdt.ts'
 import { tokenText } from '../../lib/terms/chain.ts'
 import { ANVIL_MISSING } from '../support/anvil.ts'
 import { seeded } from '../support/random.ts'
@@ -10,6 +10,8 @@ import { ACT, faultOf } from './support.ts'
 import { openUsdt } from './usdt-support.ts'
 
 const CNY = 1_000_000
+/** What tokens are worth at a rate, rounded down. */
+const worthAt = (wei: bigint, rate: number): number => Number((wei * BigInt(rate)) / 10n ** 18n)
 
 t.test('tokens for an amount are rounded up to four places, and never worth less than it', async t => {
   const rows: [cny: number, rate: number, tokens: string, worth: number][] = [

@@ -9,7 +9,7 @@ import { Prices } from '../../lib/operations/catalogue/prices.ts'
 import { prepareStore } from '../../lib/process/prepare.ts'
 import { familiesOf, plainName } from '../../lib/sense/model-names.ts'
 import { publicPrices } from '../../lib/sense/public-prices-generate.ts'
-import { judge, NOTHING_ACCEPTED, NOTHING_SEEN, RULES, type Seen } from '../../lib/sense/sense.ts'
+import { judge, NOTHING_SEEN, RULES, type Seen } from '../../lib/sense/sense.ts'
 import { openStore } from '../../lib/store/store.ts'
 import { parseCatalog } from '../../lib/catalog-file/catalog.ts'
 import { parseConfig } from '../../lib/config/config.ts'
@@ -19,6 +19,8 @@ import { openOps } from '../admin/support.ts'
 import { TestClock } from '../support/clock.ts'
 
 type Json = Record<string, unknown>
+
+const NOTHING_ACCEPTED = { config: [], catalog: [] }
 
 const CHANNEL = {
   name: 'up',

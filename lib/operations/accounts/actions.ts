@@ -3,6 +3,7 @@
  * operators all of them. Who stands outside the account is shown to its owners as the gateway's operators, without a name
  * and an address.
  */
+import { withoutUndefined } from '../../base/objects.ts'
 import { iso } from '../../base/clock.ts'
 import { z } from 'zod'
 import type { Person } from '../../base/people.ts'
@@ -11,7 +12,7 @@ import type { Store } from '../../store/store.ts'
 import type { ActionFilter, LoggedAction } from '../../store/base/actions.ts'
 import type { Account } from '../../terms/records.ts'
 import type { OperationDeps } from '../deps.ts'
-import { publicIdField, withoutUndefined } from '../fields.ts'
+import { publicIdField } from '../fields.ts'
 import { accountNamed, namesOfAccounts } from '../lookups.ts'
 import { read, type Sent } from '../read.ts'
 

@@ -2,6 +2,7 @@
  * The list of an account's keys: page by page in an order that the reader chooses, with what all keys that fit the filter come to, and
  * as a file. Reports make both (`lib/operations/usage/report-work.ts`), as most orders compare all keys of the account.
  */
+import { withoutUndefined } from '../../base/objects.ts'
 import { z } from 'zod'
 import { formatMicro, ZERO } from '../../base/money.ts'
 import type { Language } from '../../base/people.ts'
@@ -10,7 +11,7 @@ import { KEY_ORDERS, type KeyFilter, type KeyOrder, type KeyPlace } from '../../
 import { type CsvColumn, CsvTable, forPeople, pagesOf } from '../csv.ts'
 import { type OperationDeps, storeNow } from '../deps.ts'
 import { both } from '../error.ts'
-import { publicIdField, withoutUndefined } from '../fields.ts'
+import { publicIdField } from '../fields.ts'
 import { ownKeyRows } from './key-rows.ts'
 import { type Keeper, NO_KEY } from './own-keys.ts'
 

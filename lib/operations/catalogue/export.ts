@@ -3,6 +3,7 @@
  * stand at the head of the file, because they are for nobody who may read the file. Balances stay in the books, and of keys the store
  * knows only hashes, so neither is in it. Applied where it came from, with the variables set, it changes nothing.
  */
+import { mapValues } from '../../base/objects.ts'
 import { stringify } from 'yaml'
 import { writtenCredential } from '../../catalog-file/channel-schema.ts'
 import { showGroup, shownChannel, showModel } from '../../catalog-file/rows.ts'
@@ -93,5 +94,5 @@ function literal(value: unknown): unknown {
   if (typeof value === 'string') return value.replaceAll('${', () => '$${')
   if (Array.isArray(value)) return value.map(literal)
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, literal(part)]))
+  return mapValues(value as Record<string, unknown>, literal)
 }

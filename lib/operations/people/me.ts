@@ -5,6 +5,7 @@
  * A second factor counts after one confirmed code, and a code works once: its step is used up with it. With personal tokens
  * programs make the calls of the console in a person's place; their secrets are shown once.
  */
+import { withoutUndefined } from '../../base/objects.ts'
 import { DAY_MS, iso, isoOrNull } from '../../base/clock.ts'
 import { z } from 'zod'
 import { LANGUAGES, type Language, type Person, SCOPES, THEMES } from '../../base/people.ts'
@@ -146,8 +147,7 @@ export class OwnUser {
 
   change(by: By, form: z.output<typeof profileForm>): Promise<Person> {
     const { store } = this.#deps
-    const change = Object.fromEntries(Object.entries(form).filter(([, value]) => value !== undefined))
-    return store.people.users.update(by.user!.id, change, actBy(by, 'me.change'))
+    return store.people.users.update(by.user!.id, withoutUndefined(form), actBy(by, 'me.change'))
   }
 
   /** The old password is asked for, unless there is none. Ends all sessions. */

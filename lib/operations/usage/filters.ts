@@ -2,6 +2,7 @@
  * What callers send to see usage: people of an account, and operators, who may ask for all accounts and for channels. Charts,
  * tables, lists and exports take the same filters. Whose usage people of an account see stands at the end.
  */
+import { withoutUndefined } from '../../base/objects.ts'
 import * as kind from '../../config/scalars.ts'
 import { z } from 'zod'
 import { idAt, isRequestId, timeOfId } from '../../base/ids.ts'
@@ -21,7 +22,7 @@ import { BASES, ENDS, OUTCOMES } from '../../terms/usage-row.ts'
 import type { Account } from '../../terms/records.ts'
 import { NO_KEY } from '../accounts/own-keys.ts'
 import { OperationError } from '../error.ts'
-import { moment, publicIdField, withoutUndefined } from '../fields.ts'
+import { moment, publicIdField } from '../fields.ts'
 
 /** A text that a pattern describes. */
 const matching = (

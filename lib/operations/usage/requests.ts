@@ -3,6 +3,7 @@
  * People see those of their account, where an id of somebody else is answered as one that does not exist; operators see all,
  * with channels and costs. A key is tried out without asking an upstream.
  */
+import { withoutUndefined } from '../../base/objects.ts'
 import { type Clock, pause, iso, isoOrNull } from '../../base/clock.ts'
 import * as kind from '../../config/scalars.ts'
 import { z } from 'zod'
@@ -20,7 +21,7 @@ import { shownDispute } from '../billing/disputes.ts'
 import { CSV_TYPE, JSON_LINES_TYPE } from '../csv.ts'
 import type { OperationDeps } from '../deps.ts'
 import { OperationError } from '../error.ts'
-import { timeText, withoutUndefined } from '../fields.ts'
+import { timeText } from '../fields.ts'
 import { namesOfAccounts } from '../lookups.ts'
 import { type Sent, read } from '../read.ts'
 import {

@@ -3,7 +3,7 @@
  * usual. Refusals of known keys are kept one by one, ten of a key and reason in a minute; all of them are counted by every process,
  * by the hour, and the counts added up here.
  */
-import { withoutUndefined } from '../fields.ts'
+import { withoutUndefined } from '../../base/objects.ts'
 import { HOUR_MS, MINUTE_MS, iso, isoOrNull } from '../../base/clock.ts'
 import { formatMicro, type Micro } from '../../base/money.ts'
 import { mergedTop, type TopTable } from '../../base/top-counts.ts'

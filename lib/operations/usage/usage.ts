@@ -3,6 +3,7 @@
  * their account; operators see sums by whatever they like. All are read from the sums of usage, so that they answer at once
  * however many requests there were. The chart names the largest stacks and adds the others up.
  */
+import { withoutUndefined } from '../../base/objects.ts'
 import { DAY_MS, HOUR_MS, iso } from '../../base/clock.ts'
 import { z } from 'zod'
 import { ERRORS, type ErrorName } from '../../base/errors.ts'
@@ -17,16 +18,7 @@ import { type BalanceDeps, balancesOf, shownBalance } from '../accounts/accounts
 import { type CsvColumn, CsvTable, forPeople, pagesOf } from '../csv.ts'
 import type { OperationDeps } from '../deps.ts'
 import { OperationError, type Words, both } from '../error.ts'
-import {
-  bothWords,
-  idText,
-  keyLabel,
-  moneyOrNull,
-  moneyText,
-  timeText,
-  wholeCount,
-  withoutUndefined,
-} from '../fields.ts'
+import { bothWords, idText, keyLabel, moneyOrNull, moneyText, timeText, wholeCount } from '../fields.ts'
 import { namesOfAccounts } from '../lookups.ts'
 import { type Sent, read } from '../read.ts'
 import { ownRefusal, ownRow, refusalAnswer, requestAnswer, shownKey } from './columns.ts'

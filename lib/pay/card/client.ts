@@ -2,6 +2,7 @@
  * Requests to Stripe by its official client. This file is where the client is loaded, so nothing imports it unless cards
  * are configured. What goes wrong becomes one of the two faults that the rest of the program knows.
  */
+import { mapValues } from '../../base/objects.ts'
 import type { CardConfig } from '../../config/pay-schema.ts'
 import type { Order } from '../../terms/pay.ts'
 import { type ProviderFields, readAnswer, type Asked, ask } from '../provider-http.ts'
@@ -169,7 +170,7 @@ class BoundedHttp extends Stripe.HttpClient {
     body: string,
     protocol: string,
   ): Promise<Answer> {
-    const sent = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
+    const sent = mapValues(headers, String)
     const question = method === 'POST' ? { method: 'POST' as const, body } : { method: 'GET' as const }
     const asked = await ask(`${protocol}://${host}:${port}${path}`, { ...question, headers: sent })
     readAnswer(asked, { codeOf, fits: fields => fits(method, path, fields) })

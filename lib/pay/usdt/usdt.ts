@@ -3,7 +3,7 @@
  * belongs to somebody however much it is and whenever it comes. The gateway has no key that could move the tokens.
  */
 import { raise, isWholeFen } from '../exceptions.ts'
-import { type Micro, formatMicro, micro, parseMicro } from '../../base/money.ts'
+import { type Micro, formatMicro, parseMicro } from '../../base/money.ts'
 import { addressAt, walletOf } from '../../config/xpub.ts'
 import { storeNow } from '../../operations/deps.ts'
 import { OperationError } from '../../operations/error.ts'
@@ -288,6 +288,3 @@ const up = (value: bigint, by: bigint): bigint => (value + by - 1n) / by
 /** Tokens for an amount at a rate (CNY in millionths for one token), rounded up to four places. */
 export const tokensFor = (amount: Micro, rate: number): bigint =>
   up(up(BigInt(amount) * WEI, BigInt(rate)), STEP) * STEP
-
-/** What tokens are worth at a rate, rounded down. */
-export const worthAt = (wei: bigint, rate: number): Micro => micro(Number((wei * BigInt(rate)) / WEI))

@@ -4,6 +4,7 @@
  * Nothing in this program changes or deletes a line, but for the addresses of people, which are forgotten after a time. A user
  * stands there by id, and the name is looked up when a line is read: who is deleted leaves none behind.
  */
+import { mapValues } from '../../base/objects.ts'
 import type { Table } from './tables.ts'
 import type { Act, Actor } from '../../base/people.ts'
 import { isDeepStrictEqual } from 'node:util'
@@ -117,7 +118,7 @@ const WHOLE_LISTS: ReadonlySet<string> = new Set(['allow_ips'])
 /** A long list as the entries that the list before or after it does not have, as many as there is room for, and how many are left out. */
 function shortened(doc: Changed['after'], other: Changed['after']): Changed['after'] {
   const kept = (name: string, value: unknown) => (WHOLE_LISTS.has(name) ? value : shortList(value, other?.[name]))
-  return doc && Object.fromEntries(Object.entries(doc).map(([name, value]) => [name, kept(name, value)]))
+  return doc && mapValues(doc, (value, name) => kept(name, value))
 }
 
 function shortList(value: unknown, other: unknown): unknown {

@@ -2,6 +2,7 @@
  * A channel as it is stored: its upstream keys, its proxy's URL (which may have a password) and headers with
  * credentials are encrypted.
  */
+import { mapValues } from '../../base/objects.ts'
 import type { Channel } from '../../terms/records.ts'
 import { secretHeaders } from '../../base/secrets.ts'
 import type { Sealer } from './sealer.ts'
@@ -48,6 +49,3 @@ export function openChannel(row: SealedChannel, sealer: Sealer): { channel: Chan
   }
   return { channel: readable ? channel : { ...channel, sealed: true }, current }
 }
-
-const mapValues = (map: Record<string, string>, to: (value: string) => string): Record<string, string> =>
-  Object.fromEntries(Object.entries(map).map(([name, value]) => [name, to(value)]))

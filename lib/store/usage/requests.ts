@@ -3,6 +3,7 @@
  * until the page is full, enough rows have been looked at, or enough time has passed. What a filter asks of columns that
  * the sums have too (`usage_sums`) also says in which hours there are such rows, so that the other hours are passed over.
  */
+import { withoutUndefined } from '../../base/objects.ts'
 import { HOUR_MS } from '../../base/clock.ts'
 import { idAt } from '../../base/ids.ts'
 import type { Dialect, Driver, Param, ReadingDriver, Transaction } from '../base/driver.ts'
@@ -163,10 +164,8 @@ async function cursorOf(tx: Transaction, { atMs, seq }: LogPlace): Promise<strin
 const ownerOf = ({ accountId, keyIds }: AccountKeys): LogRange['owner'] =>
   keyIds?.length === 1 ? { keyId: keyIds[0] as number } : { accountId }
 
-const timesOf = ({ fromMs, toMs }: RequestFilter): Pick<LogRange, 'fromMs' | 'toMs'> => ({
-  ...(fromMs === undefined ? {} : { fromMs }),
-  ...(toMs === undefined ? {} : { toMs }),
-})
+const timesOf = ({ fromMs, toMs }: RequestFilter): Pick<LogRange, 'fromMs' | 'toMs'> =>
+  withoutUndefined({ fromMs, toMs })
 
 /** Looks through everything, or through the hours of which the sums say that they have such rows. True at the end. */
 async function scanAll(tx: Transaction, scan: Scan, filter: RequestFilter, ascending: boolean): Promise<boolean> {
