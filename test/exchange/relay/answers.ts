@@ -13,6 +13,8 @@ export interface Said {
   chunks: Buffer[]
   /** The words of its text, up to its end. */
   words: number
+  /** All of it together is an answer of the model, of which nothing is wrong. */
+  isGood: boolean
 }
 
 const WORD = 'word '
@@ -91,7 +93,7 @@ const refusal = (random: Random): Said => {
   const status = random.pick([400, 401, 404, 429, 500, 503, 529])
   const plain = JSON.stringify({ type: 'error', ...ERROR })
   const chunks = cut(random, Buffer.from(plain))
-  return { status, headers: { 'content-type': 'application/json' }, plain, chunks, words: 0 }
+  return { status, headers: { 'content-type': 'application/json' }, plain, chunks, words: 0, isGood: false }
 }
 
 export function answer(random: Random, of: { free: boolean; streams: boolean; spoken: Spoken }): Said {
@@ -106,9 +108,13 @@ export function answer(random: Random, of: { free: boolean; streams: boolean; sp
     headers['content-encoding'] = 'gzip' // some are not in the encoding that they name
   else if (packing < 0.33) headers['content-encoding'] = 'unknown'
   if (!asStream && random.next() < 0.7) headers['content-length'] = String(bytes.length)
-  const chunks = random.next() < 0.3 ? [bytes] : cut(random, bytes, Math.max(400, bytes.length / 4))
-  const [told = ''] = asStream ? plain.split(SPEECH[of.spoken as 'chat'].end) : [plain]
-  return { status: 200, headers, plain, chunks, words: wordsIn(told) }
+  const isEmpty = random.next() < 0.03
+  const chunks = isEmpty ? [] : random.next() < 0.3 ? [bytes] : cut(random, bytes, Math.max(400, bytes.length / 4))
+  const { end, error } = SPEECH[of.spoken === 'images' ? 'chat' : of.spoken]
+  const [told = ''] = asStream ? plain.split(end) : [plain]
+  const isReadable = !isEmpty && type !== 'text/html' && (packing < 0.3 || packing >= 0.33)
+  const isAnswer = asStream ? plain.includes(end) && !plain.includes(error) : plain.includes(WORD)
+  return { status: 200, headers, plain, chunks, words: wordsIn(told), isGood: isReadable && isAnswer }
 }
 
 function documentOf(random: Random, { free, spoken }: { free: boolean; spoken: Spoken }): object {

@@ -22,6 +22,8 @@ export class Elsewhere {
   random: Random = withSeed(0)
   /** In the order in which it was asked for. */
   works: Work[] = []
+  /** A thread has not written what it was asked to. */
+  hasRefused = false
   /** Pictures whose files are not finished. */
   readonly drafts = new Set<Draft>()
   /** Pictures that were kept, by their names. */
@@ -31,6 +33,7 @@ export class Elsewhere {
   begin(random: Random): void {
     this.random = random
     this.works = []
+    this.hasRefused = false
     this.drafts.clear()
     this.kept.clear()
   }
@@ -82,7 +85,10 @@ export class Elsewhere {
   /** In the place of the threads that translate. */
   get translating(): Services['translating'] {
     const run = (_account: number, _what: string, job: () => AnswerJob, done: (result: Result) => void) => {
-      const act = () => done(this.random.next() < 0.15 ? { what: this.random.pick(['full', 'died']) } : written(job()))
+      const act = () => {
+        this.hasRefused ||= this.random.next() < 0.15
+        done(this.hasRefused ? { what: this.random.pick(['full', 'died']) } : written(job()))
+      }
       const work: Work = { what: 'the thread has written it', act }
       this.works.push(work)
       return { cancel: () => void (this.works = this.works.filter(one => one !== work)) }

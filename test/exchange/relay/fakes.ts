@@ -80,6 +80,8 @@ export class FakeUpstream {
   plain = ''
   /** The protocol in which it was asked. */
   readonly spoken: Spoken
+  /** It has said a good answer to its end. */
+  isGood = false
   /** What it will say, once that is known. */
   will: Said | null = null
 
@@ -124,6 +126,7 @@ export class FakeUpstream {
 
   end(): void {
     this.phase = 'over'
+    this.isGood = this.will?.isGood === true && this.said === this.chunks.length
     this.#handler.onResponseEnd?.(this.#controller, {})
   }
 

@@ -26,6 +26,8 @@ export interface Scene {
   trace: Transition[]
   /** The client's connection is closed. */
   isClosed: boolean
+  /** A fault, a process that ends, or a thread that refused or died, so that any answer may come to nothing. */
+  isDisturbed: boolean
 }
 
 /** What holds after every event. */
@@ -60,7 +62,7 @@ const ENDS = new Set<Transition>(['end', 'breakOff', 'takeBack', 'giveUp', 'stop
 
 /** What holds when the exchange is over. */
 export function checkOver(scene: Scene): void {
-  const { x, relay, reply, ledger, upstreams, trace, isClosed } = scene
+  const { x, relay, reply, ledger, upstreams, trace, isClosed, isDisturbed } = scene
   assert.ok(x.finished, 'it is finished')
   assert.equal(relay.state.now, 'ending')
   assert.equal(ledger.open, 0, 'no hold is left')
@@ -68,6 +70,9 @@ export function checkOver(scene: Scene): void {
   assert.ok(isClosed)
   for (const upstream of upstreams) assert.equal(upstream.phase, 'over')
   const { row } = x
+  const [answered, ...others] = upstreams.filter(({ status }) => status === 200)
+  if (answered?.isGood && others.length === 0 && row !== null && !isDisturbed)
+    assert.match(row.end, /^(completed|client_gone)$/, 'an answer that is good and whole is charged as such')
   if (row?.end === 'completed' && row.basis === 'reported' && row.protocol !== 'images')
     assert.deepEqual({ input: row.input, output: row.output }, USAGE, 'what was reported is charged')
   if (trace.at(-1) !== 'end' || relay.response.isMuted) return

@@ -74,6 +74,7 @@ export class Walk {
     const most = this.#random.int(3, MOST_EVENTS)
     for (let i = 0; i < most && !scene.x.finished; i++) await this.#step(this.#possible(scene))
     await this.#goToTheEnd(scene)
+    scene.isDisturbed ||= elsewhere.hasRefused
     checkOver(scene)
     const { sweeper, readOns, openCount, buffered } = services
     assert.deepEqual(
@@ -138,7 +139,17 @@ export class Walk {
       go.call(relay.state, transition)
     }
     const { elsewhere } = this.#ground
-    return { x, relay, reply, ledger, elsewhere, upstreams: this.#upstreams, trace, isClosed: false }
+    return {
+      x,
+      relay,
+      reply,
+      ledger,
+      elsewhere,
+      upstreams: this.#upstreams,
+      trace,
+      isClosed: false,
+      isDisturbed: false,
+    }
   }
 
   async #step(events: Event[]): Promise<void> {
@@ -163,10 +174,15 @@ export class Walk {
     return [
       ...this.#toTheEnd(scene),
       [`time ${ms}`, 1, () => clock.advance(ms)],
-      ['shut down', 0.05, () => relay.stop('unavailable')],
-      ['a fault', 0.05, () => this.#breakDown(x, services)],
+      ['shut down', 0.05, () => this.#disturb(scene, () => relay.stop('unavailable'))],
+      ['a fault', 0.05, () => this.#disturb(scene, () => this.#breakDown(x, services))],
       ['the client leaves', x.closed || x.answered ? 0 : 0.2, () => this.#close(scene)],
     ]
+  }
+
+  #disturb(scene: Scene, act: () => void): void {
+    scene.isDisturbed = true
+    act()
   }
 
   #breakDown(x: Exchange, services: Services): void {
