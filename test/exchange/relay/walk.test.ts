@@ -24,7 +24,7 @@ import { KEY, MODEL } from '../support/gateway.ts'
 import type { Spoken } from './answers.ts'
 import { Elsewhere } from './elsewhere.ts'
 import { FakeLedger } from './fakes.ts'
-import { type Ground, Walk } from './walk.ts'
+import { type Ground, PICTURES, Walk } from './walk.ts'
 
 /** Enough for every transition to be made many times. */
 const USUAL = 2000
@@ -60,13 +60,16 @@ const CATALOG = {
     rate: { requests: 0, minutes: 1 },
     ...(name === 'hedged' ? { hedge: { after: '2s' } } : {}),
   })),
-  models: [{ name: MODEL, price: { input: 2, output: 8, image: 0.5 } }],
+  models: [
+    { name: MODEL, price: { input: 2, output: 8 } },
+    { name: PICTURES, price: { image: 0.5 } },
+  ],
   channels: ['a', 'b', 'c'].map(name => ({
     name,
     base_url: `http://127.0.0.1:9/${name}`,
     protocols: ['messages', 'chat', 'images'],
     groups: ['default', 'hedged'],
-    models: [MODEL],
+    models: [MODEL, PICTURES],
     key: `up-${name}`,
   })),
   accounts: [{ name: 'one', groups: ['default', 'hedged'], balance: 1_000_000 }],

@@ -20,6 +20,8 @@ import type { Elsewhere } from './elsewhere.ts'
 import { type FakeLedger, FakeReply, FakeUpstream } from './fakes.ts'
 import { check, checkOver, type Scene } from './model.ts'
 
+/** A model of its own, so that no answer of `MODEL` has a picture's worth of money for its text. */
+export const PICTURES = 'pictures'
 const MOST_EVENTS = 40
 /** Enough to end any exchange, by events that bring it nearer to its end. */
 const MOST_TO_THE_END = 400
@@ -123,7 +125,10 @@ export class Walk {
     }
     try {
       const stream = asked !== 'images' && this.#random.next() < 0.6
-      const said = asked === 'images' ? { prompt: 'a cat', n: 2 } : { messages: [{ role: 'user', content: 'Hi' }] }
+      const said =
+        asked === 'images'
+          ? { model: PICTURES, prompt: 'a cat', n: 2 }
+          : { messages: [{ role: 'user', content: 'Hi' }] }
       const body = { model: MODEL, max_tokens: 1000, stream, ...said }
       runPlan(planOf(asked, Buffer.from(JSON.stringify(body))), x, services)
     } finally {
