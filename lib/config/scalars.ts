@@ -141,9 +141,9 @@ export const LONGEST_NAME = 190
  * shown as another one than it is.
  */
 const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u
-/** The ones among them that join pictures, or shape letters of a script that is written so. */
+/** The ones among them that join pictures, or shape letters of a script that is written so. Behind an accent of any script they do neither. */
 const JOINED =
-  /(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{M}\p{Script=Arabic}\p{Script=Mongolian}])(?:[\u180b-\u180d]|[\u200c-\u200d]|\ufe0e|\ufe0f)|\ufe0f(?=\u20e3)/gu
+  /(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}[\p{M}--\p{Script=Inherited}]\p{scx=Arabic}\p{Script=Mongolian}]|\p{Extended_Pictographic}\ufe0f)(?:[\u180b-\u180d]|[\u200c-\u200d]|\ufe0e|\ufe0f)|\ufe0f(?=\u20e3)/gv
 
 /** A name that people choose, in one form of Unicode. Characters that are not seen, lone surrogates and spaces at either end are refused. */
 export const name = scalar(

@@ -11,7 +11,7 @@ const UNSEEN = [
   ...'\u00ad\u034f\u115f\u180e\u200b\u200c\u200d\u2028\u2029\u2060\u2064\u2800\u3164\ufe00\ufe0f\ufeff\uffa0\u{e0061}\u{e0100}',
 ]
 /** Pictures that are joined, a key, letters that would join and shall not, and a virama. */
-const SEEN = ['👩‍👩‍👧 family', '❤️‍🔥', '1️⃣', 'می\u200cخواهم', 'क्\u200dष', '🏳️‍🌈', 'naïve 名']
+const SEEN = ['👩‍👩‍👧 family', '❤️‍🔥', '1️⃣', 'می\u200cخواهم', 'क्\u200dष', 'مَ\u200cها', '🏳️‍🌈', 'naïve 名']
 const token = { scope: 'read', expires_at: '2030-01-01T00:00:00Z' }
 
 /** Each throws where it refuses the name. */
@@ -31,6 +31,13 @@ for (const [what, read] of ROWS)
     for (const name of SEEN) t.ok(read(name), name)
     for (const control of [...CONTROLS, ...UNSEEN])
       t.throws(() => read(`turned${control}round`), `U+${control.codePointAt(0)?.toString(16)} is refused`)
+    // an accent is a mark that letters of every script may have
+    for (const unseen of '\u200c\u200d\ufe0e\ufe0f')
+      for (const letter of ['e\u0301', 'x\u0302', '1\ufe0f\u20e3'])
+        t.throws(
+          () => read(`${letter}${unseen}y`),
+          `U+${unseen.codePointAt(0)?.toString(16)} behind ${letter} is refused`,
+        )
   })
 
 t.test('a name that is typed in two forms of Unicode is one name', async t => {
