@@ -54,6 +54,7 @@ t.test('behind the proxy that ships', { skip: NGINX_MISSING ?? false }, async t 
   t.teardown(() => gateway.stop())
   const proxy = await ourNginx(t, gateway)
   trusted = certOf(proxy)
+  t.teardown(() => void (trusted = ''))
   const { code, checks } = await doctor(gateway, proxy, '--json', '--silence', '500ms')
   t.same(
     results(checks),
@@ -90,6 +91,7 @@ t.test('behind one with every fault', { skip: NGINX_MISSING ?? false }, async t 
       .replaceAll(/proxy_pass (\S+);/g, 'proxy_pass $1/;'),
   )
   trusted = certOf(proxy)
+  t.teardown(() => void (trusted = ''))
   const { code, checks } = await doctor(gateway, proxy, '--json', '--silence', '3s')
   t.same(
     results(checks),
