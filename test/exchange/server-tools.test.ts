@@ -429,6 +429,9 @@ t.test('a dearer search, or a dearer provider of the same model: refused, until 
       null,
     ],
     ['chat', '"provider":"any","providerOptions":{"other":{"order":["a"]}}', null],
+    ['chat', provider({ sort: { by: 'price', partition: 'none' } }), null],
+    ['chat', provider({ sort: { by: ['price'] } }), 'provider.sort'],
+    ['chat', provider({ only: { by: 'price' } }), 'provider.only'],
   ]
   const s = await open(t, { model: { price: { ...TOKENS, web_search: 0.07 }, max_output: 100 } })
   const names = new Set<string>()

@@ -177,8 +177,9 @@ function routing(name: string): Place {
       // of a list once
       if (draft.tools.at(-1)?.name !== path) noteSetting(draft, 'provider', path)
     }
-    const read: Read = (draft, value) => isDearer(value, usual) && chooses(draft)
-    place.has(member, { read, inside: new Place({ element: read, end: chooses }) })
+    const judge: Read = (draft, value) => isDearer(value, usual) && chooses(draft)
+    const end = (draft: Draft, { type }: PlaceFrame): unknown => usual.has(type.toLowerCase()) || chooses(draft)
+    place.has(member, { read: judge, inside: new Place({ element: judge, end }).has('by', read.type) })
   }
   return place
 }
