@@ -135,6 +135,12 @@ t.test('systemd: the unit gives the service no more than it needs', async t => {
   if (analyze.error !== undefined) return t.comment('skipped: systemd-analyze is not installed')
   const score = Number(/exposure level for gateway\.service: ([\d.]+)/.exec(analyze.stdout)?.[1])
   t.ok(score < 3, `exposure ${score}`)
+  const filters = read('config/deploy/gateway.service').match(/(?<=^SystemCallFilter=).+$/gm)
+  t.same(
+    filters,
+    ['@system-service', '~@privileged @resources', 'setpriority'],
+    'a thread may lower its own priority (lib/store/engines/sqlite-worker.ts), which @resources takes away',
+  )
 })
 
 t.test('docs: every command there is, every metric and file they name exists', async t => {

@@ -24,6 +24,11 @@ export interface Change {
 const KEPT = 10_000
 /** Two writes so close to each other may have the same time: there are file systems that count in steps of two seconds. */
 const WRITTEN_AT_ONCE_MS = 2_500
+/**
+ * How many questions in a row are answered without the engine. A commit is written first and seen only when the disk has it: where that
+ * takes longer than the time above, nothing is written when it comes to be seen.
+ */
+const MOST_UNASKED = 5
 const PRUNE_EVERY = 256
 
 const INSERT = { into: 'INSERT INTO changes (seq, kind, ref)', row: '(?, ?, ?)' }
@@ -52,6 +57,7 @@ export class ChangeStore {
   readonly #driver: Driver
   /** The number after which nothing was found, and when the store had last been written to by then; null = it is not known. */
   #nothing: { after: number; writtenMs: number } | null = null
+  #unasked = 0
 
   constructor(driver: Driver) {
     this.#driver = driver
@@ -65,11 +71,13 @@ export class ChangeStore {
 
   /**
    * The changes after number `seq`, oldest first; null when some are deleted and the caller must reload everything. The engine is not
-   * asked again while nobody has written anything, because each question wakes an idle process and its thread.
+   * asked each time while nobody has written anything, because each question wakes an idle process and its thread.
    */
   async since(seq: number): Promise<Change[] | null> {
     const writtenMs = this.#driver.writtenMs?.() ?? null
-    if (writtenMs !== null && this.#nothing?.after === seq && this.#nothing.writtenMs === writtenMs) return []
+    const isSame = writtenMs !== null && this.#nothing?.after === seq && this.#nothing.writtenMs === writtenMs
+    if (isSame && this.#unasked++ < MOST_UNASKED) return []
+    this.#unasked = 0
     const isOver = writtenMs !== null && writtenMs < Date.now() - WRITTEN_AT_ONCE_MS
     const changes = await this.#read(seq)
     this.#nothing = isOver && changes?.length === 0 ? { after: seq, writtenMs } : null
