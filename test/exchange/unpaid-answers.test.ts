@@ -76,6 +76,15 @@ t.test('an answer that was taken back counts, whoever answers in its place', asy
   t.same(await statuses(s, 7), [...some(502, 6), 503], 'five for both channels, and one more for the second')
 })
 
+t.test('who pays as much for the answer in its place is not held up', async t => {
+  const channels = { a: { protocols: ['chat'], priority: 1 }, b: { protocols: ['chat'] } }
+  const s = await open(t, { channels, config: { retry: { budget: '100%' } } })
+  s.at('a').script = untold
+  s.at('b').script = told
+  t.same(await statuses(s, 15), some(200, 15))
+  t.same([s.at('a').calls.length, s.at('b').calls.length], [15, 15])
+})
+
 t.test('ten answers whose first byte did not come', async t => {
   const config = { timeouts: { main: '0s', first_byte: '20s', idle: '60s' }, retry: { attempts: 1 } }
   const s = await open(t, { channels: { a: { protocols: ['chat'] } }, config })

@@ -160,9 +160,9 @@ export class ExchangeCharge {
     x.usage = used.usage
     x.row = row // only now: when the ledger could not take the row, the hold is given back at the end
     tellUnread(services, charged, row, bill)
-    noteUnpaid(x, services, charged, current, refusal, givenUp)
-    learn(x, services, charged, used)
     watch(x, services, charged, used, row, nowMs)
+    noteUnpaid(x, services, charged, current, refusal, givenUp) // beside what is paid for the answer in its place
+    learn(x, services, charged, used)
     giveRightBack(x, services)
     if (how !== 'completed') services.ledger.write() // the client is told at once
   }
