@@ -118,10 +118,11 @@ function mostProduced(model: Model, prices: Prices, rates: Rates, request: HeldR
     : { tokens, images: drawings, searches, seconds, fees }
 }
 
-/** The cost of the tools by the piece that the request names, as often as it allows. */
-function mostFees(model: Model, prices: Prices, { tools, maxToolCalls }: HeldRequest): number {
+/** The cost of the tools by the piece that the request names, as often as it allows; of settings with one price, once. */
+function mostFees(model: Model, prices: Prices, { tools = [], maxToolCalls }: HeldRequest): number {
   let all = 0
-  for (const tool of tools ?? []) {
+  for (const [at, tool] of tools.entries()) {
+    if (tool.cost === 'setting' && tools.findIndex(({ stem }) => stem === tool.stem) < at) continue
     let most = 0
     for (const { toolFees } of prices) {
       const fee = toolFees.of(tool)

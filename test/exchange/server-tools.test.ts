@@ -466,6 +466,8 @@ t.test('a dearer search, or a dearer provider of the same model: refused, until 
     t.match(line, { count: 1, price: (fees[stem] as number) * 1e6 }, `once for each request: ${members}`)
     t.ok(ok && asked.held >= (fees[stem] as number), 'and held')
   }
+  const { held } = await ask(priced, 'chat', provider({ order: ['dear'], only: ['dear'], sort: 'throughput' }))
+  t.equal(held, 0.5, 'held as it is charged: once, in however many ways a provider is chosen')
 })
 
 t.test('calls of a stream count from their first event, also when it breaks off', async t => {
