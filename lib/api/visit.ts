@@ -66,12 +66,11 @@ const shapeOf = (steps: string[]): string => steps.map(step => (isName(step) ? '
 const fits = (pattern: string[], steps: string[]): boolean =>
   pattern.length === steps.length && pattern.every((step, i) => (isName(step) ? steps[i] !== '' : step === steps[i]))
 
-/** null when the encoding is broken. */
+/** In the form of Unicode in which names are kept; null when the encoding is broken. */
 function decode(pattern: string[], steps: string[]): Record<string, string> | null {
   try {
-    return Object.fromEntries(
-      pattern.flatMap((step, i) => (isName(step) ? [[step.slice(1, -1), decodeURIComponent(steps[i] as string)]] : [])),
-    )
+    const text = (i: number): string => decodeURIComponent(steps[i] as string).normalize('NFC')
+    return Object.fromEntries(pattern.flatMap((step, i) => (isName(step) ? [[step.slice(1, -1), text(i)]] : [])))
   } catch {
     return null
   }

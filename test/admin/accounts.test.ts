@@ -54,6 +54,9 @@ t.test('creating', async t => {
     balance: '0.000000',
   })
   t.equal((await ops.admin('GET', `/admin/accounts/${encodeURIComponent('张 三/?')}`)).json['name'], '张 三/?')
+  const typed = 'Ame\u0301lie'
+  t.equal((await ops.admin('POST', '/admin/accounts', { name: typed })).status, 201)
+  t.equal((await ops.admin('GET', `/admin/accounts/${encodeURIComponent(typed)}`)).json['name'], 'Am\u00e9lie')
   t.equal((await ops.admin('GET', '/admin/accounts/nobody')).status, 404)
 })
 
