@@ -318,7 +318,7 @@ const routedModels = kind.scalar(
   value => {
     if (typeof value !== 'object' || value === null) return undefined
     const entries = Array.isArray(value) ? value.map(name => [name, name]) : Object.entries(value)
-    const read = entries.map(([name, upstream]) => [kind.asName(name), kind.asName(upstream)])
+    const read = entries.map(([name, upstream]) => [kind.asModelName(name), kind.asModelName(upstream)])
     return read.every(([a, b]) => a !== undefined && b !== undefined)
       ? (Object.fromEntries(read) as Record<string, string>)
       : undefined

@@ -238,7 +238,7 @@ export const cost = composed({ anyOf: [kind.AMOUNT, { type: 'object' }] }, (valu
   }
   const read = Object.entries(value).map(([name, written]) => {
     const result = priceSchema.safeParse(written)
-    if (kind.asName(name) === undefined) found([name], 'the name of a model')
+    if (kind.asModelName(name) === undefined) found([name], 'the name of a model')
     for (const { path, message, ...issue } of result.error?.issues ?? [])
       if (issue.code === 'unrecognized_keys')
         for (const key of issue.keys)

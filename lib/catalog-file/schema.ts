@@ -89,7 +89,7 @@ const offline = kind.scalar(
 )
 
 const model = z.strictObject({
-  name: kind.name.meta({ description: 'Name that clients use, exactly.' }),
+  name: kind.modelName.meta({ description: 'Name that clients use, exactly.' }),
   price: priceSchema.optional().meta({ description: 'A model without price cannot be used.' }),
   max_output: kind
     .whole(1)
@@ -214,7 +214,10 @@ const key = z.strictObject({
     .array(kind.network)
     .optional()
     .meta({ description: 'Client addresses and CIDRs from which the key may be used. Default: any.' }),
-  models: z.array(kind.name).optional().meta({ description: 'Models the key may use. Default: all of its group.' }),
+  models: z
+    .array(kind.modelName)
+    .optional()
+    .meta({ description: 'Models the key may use. Default: all of its group.' }),
   status: kind.oneOf('enabled', 'disabled').prefault('enabled').meta({ description: 'Whether the key is accepted.' }),
 })
 

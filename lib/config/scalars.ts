@@ -145,21 +145,27 @@ const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u
 const JOINED =
   /(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}[\p{M}--\p{Script=Inherited}]\p{scx=Arabic}\p{Script=Mongolian}]|\p{Extended_Pictographic}\ufe0f)(?:[\u180b-\u180d]|[\u200c-\u200d]|\ufe0e|\ufe0f)|\ufe0f(?=\u20e3)/gv
 
+const NAME_WORDS = both(`1到${LONGEST_NAME}个字符的名称`, `a name of 1 to ${LONGEST_NAME} characters`)
+const NAME = { type: 'string', minLength: 1, maxLength: LONGEST_NAME }
+
 /** A name that people choose, in one form of Unicode. Characters that are not seen, lone surrogates and spaces at either end are refused. */
-export const name = scalar(
-  both(`1到${LONGEST_NAME}个字符的名称`, `a name of 1 to ${LONGEST_NAME} characters`),
-  { type: 'string', minLength: 1, maxLength: LONGEST_NAME },
-  asName,
-)
+export const name = scalar(NAME_WORDS, NAME, asName)
+
+/** The name of a model, which is compared as it is written. */
+export const modelName = scalar(NAME_WORDS, NAME, asModelName)
 
 export function asName(value: unknown): string | undefined {
+  return asModelName(typeof value === 'string' ? value.normalize('NFC') : value)
+}
+
+export function asModelName(value: unknown): string | undefined {
   const text = typeof value === 'number' ? String(value) : value
   return typeof text === 'string' &&
     text.length <= LONGEST_NAME &&
     text.isWellFormed() &&
     /^\S(?:.*\S)?$/su.test(text) &&
     !HIDDEN.test(text.replace(JOINED, ''))
-    ? text.normalize('NFC')
+    ? text
     : undefined
 }
 

@@ -43,3 +43,26 @@ for (const [what, read] of ROWS)
 t.test('a name that is typed in two forms of Unicode is one name', async t => {
   t.same(profileForm.parse({ name: 'Ame\u0301lie' }), profileForm.parse({ name: 'Am\u00e9lie' }))
 })
+
+t.test('the name of a model is an exact string, in the form of Unicode in which it is written', async t => {
+  for (const name of ['Ame\u0301lie', 'Am\u00e9lie']) {
+    const { models, channels } = parseCatalog(
+      JSON.stringify({
+        models: [{ name }],
+        channels: [
+          { name: 'c', base_url: 'http://u', protocols: ['chat'], groups: ['default'], models: [name], key: 'k' },
+        ],
+      }),
+      'c.yaml',
+      {},
+    )
+    t.equal(models[0]?.name, name)
+    t.match(JSON.stringify(channels[0]), JSON.stringify(name))
+  }
+})
+
+t.test('the length of a name is that of the form in which it is kept', async t => {
+  const pairs = '\u0958'.repeat(100) // two characters each in that form
+  t.throws(() => profileForm.parse({ name: pairs }))
+  t.same(profileForm.parse({ name: 'e\u0301'.repeat(190) }).name, '\u00e9'.repeat(190))
+})

@@ -30,7 +30,7 @@ export type ChannelDeps = Pick<OperationDeps, 'store' | 'clock'> & {
 
 export const restForm = z.strictObject({ for: kind.duration({ least: 1_000 }).prefault('10m') })
 export const trialForm = z.strictObject({
-  model: kind.name.optional(),
+  model: kind.modelName.optional(),
   protocol: kind.oneOf(...PROTOCOLS).optional(),
   key: kind.whole(1, 1000).prefault(1),
 })

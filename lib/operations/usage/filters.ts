@@ -50,7 +50,7 @@ export const requestIdText = z.string().max(512)
 
 /** By these everybody filters all of usage. */
 const traits = {
-  model: kind.name.optional(),
+  model: kind.modelName.optional(),
   group: kind.name.optional(),
   protocol: kind.oneOf(...CLIENT_PROTOCOLS).optional(),
   from: moment.optional(),
@@ -168,7 +168,7 @@ const whoseRefusals = {
 
 export const refusalsFilter = z.strictObject({
   ...whoseRefusals,
-  model: kind.name.optional(),
+  model: kind.modelName.optional(),
   limit: kind.whole(1, 1000).prefault(100),
   after: requestId.optional(),
 })

@@ -369,7 +369,7 @@ export class Requests {
   }
 }
 
-export const testForm = z.strictObject({ model: kind.name, protocol: kind.oneOf(...CLIENT_PROTOCOLS) })
+export const testForm = z.strictObject({ model: kind.modelName, protocol: kind.oneOf(...CLIENT_PROTOCOLS) })
 
 /** A request that a serving process is asked to try out. */
 interface KeyTrial {
