@@ -119,7 +119,7 @@ const history = z
   .meta({ id: 'PriceHistory' })
 
 const chosen = z.strictObject({ group: kind.name.optional() })
-const named = z.strictObject({ model: kind.name })
+const named = z.strictObject({ model: kind.modelName })
 
 /** Time for which browsers may show what was true before. */
 const CACHE_S = 5

@@ -46,7 +46,7 @@ export const keyChangeForm = z.strictObject({
   expires_at: kind.time.nullable().optional(),
   cap: limit.nullable().optional(),
   allow_ips: z.array(kind.network).nullable().optional(),
-  models: z.array(kind.name).nullable().optional(),
+  models: z.array(kind.modelName).nullable().optional(),
 })
 
 /** For how long the secret that a key has still works when it gets another one. */

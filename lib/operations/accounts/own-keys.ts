@@ -34,7 +34,7 @@ const restrictions = {
   cap: limit.nullable().optional(),
   allow_ips: z.array(kind.network).max(MOST_ADDRESSES).nullable().optional(),
   /** The list beside the switch. */
-  models: z.array(kind.name).max(MOST_MODELS).optional(),
+  models: z.array(kind.modelName).max(MOST_MODELS).optional(),
   restricted: z.boolean().optional(),
   /** True: the caller knows that nobody can use a key with an empty list. */
   confirm: z.boolean().optional(),
