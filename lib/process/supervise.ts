@@ -138,8 +138,9 @@ class Supervisor {
       this.#joining = null
       this.#leaving.add(old)
       old.retire()
+      // what this process will close, of which a child of an earlier build gives no copy back, is of no use to the next child
       for (const [key, socket] of this.#sockets)
-        if (!child.sockets.has(key)) {
+        if (!child.sockets.has(key) || this.#own.has(socket)) {
           this.#close(socket)
           this.#sockets.delete(key)
         }

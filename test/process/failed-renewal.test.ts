@@ -59,6 +59,43 @@ t.test('a gateway of one process', async t => {
   t.equal(serving, gateway.child.pid)
 })
 
+/** Serves from the sockets of its supervisor as builds did that gave no copies back. */
+const earlierBuild = (addresses: Record<string, string>) => `#!${process.execPath}
+const names = new Set(${JSON.stringify(Object.keys(addresses))})
+process.on('message', ({ type, name }, handle) => {
+  if (type === 'retire') process.exit()
+  process.getBuiltinModule('node:net').createServer(() => {}).listen(handle)
+  if (names.delete(name) && names.size === 0) process.send({ type: 'ready' })
+})
+for (const [name, url] of ${JSON.stringify(Object.entries(addresses))}) {
+  const { hostname: host, port } = new URL(url)
+  process.send({ type: 'socket', name, host, port: Number(port) })
+}
+`
+
+t.test('after a renewal to an earlier build the next one fails and says so, instead of waiting for ever', async t => {
+  const folder = t.testdir()
+  const bin = path.join(folder, 'gateway')
+  symlinkSync(BIN, bin)
+  const gateway = await startGateway({ bin, config: { workers: 1 } })
+  t.teardown(() => gateway.stop().catch(() => {}))
+  const { main, direct, ops, child } = gateway
+  let said = ''
+  child.stdout?.on('data', data => (said += data))
+  rmSync(bin)
+  writeFileSync(bin, earlierBuild({ main, direct, ops }))
+  chmodSync(bin, 0o755)
+  child.kill('SIGUSR2')
+  await until('the first process has handed over', () => said.includes('"msg":"stopped"'))
+  const serving = childrenOf(child.pid as number)
+  rmSync(bin)
+  symlinkSync(BIN, bin)
+  child.kill('SIGUSR2')
+  await until('it is said', () => said.includes('the old one serves on'))
+  t.same(childrenOf(child.pid as number), serving)
+  child.kill('SIGTERM')
+})
+
 t.test('a gateway of two workers', async t => {
   const { gateway, serving } = await whatFails(t, 2)
   await t.test('a worker that hangs', async t => {
