@@ -220,18 +220,22 @@ export class Gateway {
   }
 
   async #drain(): Promise<void> {
-    await this.#serverDrain.run()
-    this.#lag.stop()
-    await this.#follower.stop()
-    await this.services.refusals.stop()
-    await this.services.traffic.stop()
-    await this.services.keyUses.stop()
-    await this.services.stats.stop()
-    await this.services.uncovered.stop()
-    await this.services.places.stop()
-    await this.ledger.stop()
-    await this.services.pools.destroy()
-    await this.store.close()
+    try {
+      await this.#serverDrain.run()
+      this.#lag.stop()
+      await this.#follower.stop()
+      await this.services.refusals.stop()
+      await this.services.traffic.stop()
+      await this.services.keyUses.stop()
+      await this.services.stats.stop()
+      await this.services.uncovered.stop()
+      await this.services.places.stop()
+    } finally {
+      // the process may live on as a supervisor, and nobody takes over the journal of a process that lives
+      await this.ledger.stop()
+      await this.services.pools.destroy()
+      await this.store.close()
+    }
   }
 }
 
