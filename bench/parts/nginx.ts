@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { freePort } from '../../test/support/ports.ts'
 import { NGINX } from '../report/targets.ts'
-import { end, keep, readProc, rssOf } from './process.ts'
+import { end, keep, OWN_SESSION, readProc, rssOf } from './process.ts'
 import type { Subject } from './subjects.ts'
 
 /** null when nginx is not installed (on Debian: nginx-light). */
@@ -31,6 +31,7 @@ http {
 `,
   )
   const child = spawn(binary, ['-c', path.join(dir, 'nginx.conf'), '-e', path.join(dir, 'error.log')], {
+    ...OWN_SESSION,
     stdio: ['ignore', 'ignore', 'inherit'],
   })
   keep(child)

@@ -18,7 +18,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../../test/support/ports.ts'
 import { childrenOf } from '../../test/support/processes.ts'
-import { end, keep, readProc } from './process.ts'
+import { end, keep, OWN_SESSION, readProc } from './process.ts'
 
 const CACHE = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache'), 'gateway', 'peers')
 const READY_MS = 90_000
@@ -190,7 +190,12 @@ export async function startPeer(row: PeerRow, upstreamPort: number): Promise<Pee
   const { command, args, headers, env = {}, model = MODEL, addressFile } = row.start(folder, upstreamPort, port)
   const cwd = mkdtempSync(path.join(tmpdir(), 'bench-peer-'))
   const child = keep(
-    spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'ignore'] }),
+    spawn(command, args, {
+      ...OWN_SESSION,
+      cwd,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'ignore', 'ignore'],
+    }),
   )
   const address = (): string | null => {
     if (addressFile === undefined) return `http://127.0.0.1:${port}/v1/chat/completions`

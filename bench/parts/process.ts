@@ -9,6 +9,12 @@ process.once('exit', () => {
 })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
+/**
+ * Linux gives each session its share of the processors first, and then divides that among its processes. So every subject is a session of
+ * its own, as a service is: one that shared the session of the load would wait for the load, and another one would not.
+ */
+export const OWN_SESSION = { detached: true } as const
+
 /** Ends the child together with this process. */
 export function keep(child: ChildProcess): ChildProcess {
   running.add(child)
@@ -46,7 +52,11 @@ export function startPart(
   env: NodeJS.ProcessEnv,
   isReady: (line: Record<string, unknown>) => number | null,
 ): Promise<Part> {
-  const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(command, args, {
+    env: { ...process.env, ...env },
+    ...OWN_SESSION,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   keep(child)
   return new Promise((resolve, reject) => {
     child.once('exit', code => reject(new Error(`${command} ${args.join(' ')} ended with ${code} before it was ready`)))

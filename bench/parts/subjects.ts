@@ -10,7 +10,7 @@ import { freePorts } from '../../test/support/ports.ts'
 import { servingOf } from '../../test/support/processes.ts'
 import { BARE, GATEWAY } from '../report/targets.ts'
 import type { Reading } from './probe.ts'
-import { end, keep, type Part, readProc, rssOf, startPart } from './process.ts'
+import { end, keep, OWN_SESSION, type Part, readProc, rssOf, startPart } from './process.ts'
 import { type Lane, MODEL_OF } from './translated-workloads.ts'
 
 export const ROOT = path.resolve(import.meta.dirname, '../..')
@@ -81,6 +81,7 @@ export async function startGateway(
   const beganMs = performance.now()
   const child = spawn('sh', ['-c', `exec '${root}/bin/gateway' serve --config '${dir}/gateway.yaml' > '${log}'`], {
     env: { ...process.env, ...env },
+    ...OWN_SESSION,
     stdio: ['ignore', 'ignore', 'inherit'],
   })
   keep(child)
