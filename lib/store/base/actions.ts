@@ -117,8 +117,8 @@ const WHOLE_LISTS: ReadonlySet<string> = new Set(['allow_ips'])
 
 /** A long list as the entries that the list before or after it does not have, as many as there is room for, and how many are left out. */
 function shortened(doc: Changed['after'], other: Changed['after']): Changed['after'] {
-  const kept = (name: string, value: unknown) => (WHOLE_LISTS.has(name) ? value : shortList(value, other?.[name]))
-  return doc && mapValues(doc, (value, name) => kept(name, value))
+  const kept = (value: unknown, name: string) => (WHOLE_LISTS.has(name) ? value : shortList(value, other?.[name]))
+  return doc && mapValues(doc, kept)
 }
 
 function shortList(value: unknown, other: unknown): unknown {

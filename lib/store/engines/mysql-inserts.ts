@@ -41,7 +41,7 @@ function* rowsAsJson({ into, row, end = '' }: ManyRows, rows: readonly (readonly
   let column = 0
   const values = row.slice(1, -1).replaceAll('?', () => `v${column++}`)
   const sql = `${into} SELECT ${values} FROM ${tableOf(column)} ${end}`
-  for (const text of textsOf(rows)) yield { sql, params: [text], rare: false }
+  for (const text of textsOf(sound(rows))) yield { sql, params: [text], rare: false }
 }
 
 /** A row with all kinds of values. */
@@ -60,7 +60,7 @@ export async function takesJson(execute: (sql: string, params: string[]) => Prom
 
 /** The rows as lists in JSON, of which each has at most STATEMENT_BYTES, unless it has a single row. */
 function* textsOf(rows: readonly (readonly Param[])[]): Generator<string> {
-  const text = JSON.stringify(sound(rows))
+  const text = JSON.stringify(rows)
   if (rows.length === 1 || Buffer.byteLength(text) <= STATEMENT_BYTES) return yield text
   const half = Math.ceil(rows.length / 2)
   yield* textsOf(rows.slice(0, half))
